@@ -61,7 +61,7 @@ enum rn_cm_stat {
 	RN_CM_STAT_DROP_ATTR, /* dropped: no CM message, or illegal fields */
 	/* Dropped: for no connection, or for a connection to another peer. */
 	RN_CM_STAT_DROP_UNKNOWN,
-	/* Dropped: not expected in the state of the connection. */
+	/* Dropped: the message is not expected in the state of the connection. */
 	RN_CM_STAT_DROP_STATE,
 	/* Dropped: table or backlog full, or no room for the answer. */
 	RN_CM_STAT_DROP_FULL,
@@ -177,24 +177,31 @@ void rn_cm_expire(struct rn_cm *cm, rn_ns now);
  * order of this enum.
  */
 enum rn_cm_event_type {
-	RN_CM_EV_REQ, /* passive: a peer requests a connection. Data of the REQ */
-	/* Passive: a peer requests a UD service. Data of the SIDR_REQ. */
+	/* passive: a peer requests a connection; rn_cm_event.data is from the REQ */
+	RN_CM_EV_REQ,
+	/* Passive: a peer requests a UD service; the data is from the SIDR_REQ. */
 	RN_CM_EV_SIDR_REQ,
-	RN_CM_EV_REP, /* active: accepted; call rn_cm_ready() next. Data of the REP */
-	/* Active: answer to a SIDR_REQ. status: enum rn_cm_sidr_status; data of the
-	 * SIDR_REP, ARI.
+	/* Active: the peer has accepted; call rn_cm_ready() next. The data is from the
+	 * REP.
+	 */
+	RN_CM_EV_REP,
+	/* Active: answer to a SIDR_REQ. Status: enum rn_cm_sidr_status. The data and the
+	 * ARI are from the SIDR_REP.
 	 */
 	RN_CM_EV_SIDR_REP,
-	/* Passive: the RTU has arrived, or a request at the QP in place of it. Data of
-	 * the RTU.
+	/* Passive: the RTU has arrived, or instead of it a request at the QP. The data is
+	 * from the RTU.
 	 */
 	RN_CM_EV_ESTABLISHED,
-	RN_CM_EV_LAP, /* the peer offers an alternate path. Data of the LAP */
-	/* Answer to a LAP. status: enum rn_cm_ap_status, or -ETIMEDOUT; ARI. */
+	/* the peer offers an alternate path; the data is from the LAP */
+	RN_CM_EV_LAP,
+	/* Answer to a LAP. Status: enum rn_cm_ap_status, or -ETIMEDOUT. With ARI. */
 	RN_CM_EV_APR,
-	/* Rejected by the peer. status: enum rn_cm_reason; data of the REJ, ARI. */
+	/* The peer has rejected the connection. Status: enum rn_cm_reason. The data and
+	 * the ARI are from the REJ.
+	 */
 	RN_CM_EV_REJECTED,
-	/* No answer to a REQ, REP or SIDR_REQ. status: -ETIMEDOUT. */
+	/* No answer to a REQ, REP or SIDR_REQ has come. Status: -ETIMEDOUT. */
 	RN_CM_EV_UNREACHABLE,
 	/* The connection ends: a DREQ or DREP has arrived, or no DREP in time (status:
 	 * -ETIMEDOUT).
@@ -307,8 +314,10 @@ struct rn_cm_offer {
 	uint32_t qkey;	   /* datagram services only */
 	uint8_t transport; /* enum rn_cm_transport; in a REQ only */
 	uint8_t ext_transport;
-	uint8_t resp_res;   /* also max_dest_rd_atomic of this side's QP */
-	uint8_t init_depth; /* also max_rd_atomic of this side's QP */
+	/* READs and atomics that the QP can answer at once (max_dest_rd_atomic) */
+	uint8_t resp_res;
+	/* READs and atomics that the QP may have outstanding (max_rd_atomic) */
+	uint8_t init_depth;
 	/* retry_count only in a REQ; both have 3 bits */
 	uint8_t retry_count, rnr_retry_count;
 	bool flow_control;

@@ -243,7 +243,8 @@ int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 		 enum rn_gpu_flush_scope scope);
 
 enum rn_gpu_attr {
-	RN_GPU_ATTR_WRITES_ORDERING, /* value 0: none, 100: owner, 200: all devices */
+	/* who sees remote writes in order; 0: nobody, 100: owner, 200: all devices */
+	RN_GPU_ATTR_WRITES_ORDERING,
 	/* Bit 0: rn_gpu_flush(), bit 1: RN_GPU_WAIT_FLUSH is supported. */
 	RN_GPU_ATTR_FLUSH_OPTIONS,
 	RN_GPU_ATTR_BAR_SIZE, /* bytes of memory that PCIe peers can access */

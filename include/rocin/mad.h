@@ -111,7 +111,8 @@ enum {
 enum rn_cm_about {
 	RN_CM_ABOUT_REQ = 0,
 	RN_CM_ABOUT_REP = 1,
-	RN_CM_ABOUT_OTHER = 2, /* the message that an MRA is about: a LAP */
+	/* an MRA refers to a LAP, a REJ to any other message */
+	RN_CM_ABOUT_OTHER = 2,
 };
 
 /* Reasons of a REJ (IBTA Vol 1, table "REJ reason codes"). */

@@ -185,8 +185,8 @@ uint32_t rn_qp_reads(const struct rn_qp *qp);
  */
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
 
-/* Replaces the statistics record, because the page that contains it was enlarged
- * and moved.
+/* Makes @stats the statistics record of the QP. To be called when the page that contains
+ * the record was enlarged and moved.
  */
 void rn_qp_set_stats(struct rn_qp *qp, struct rn_stats_qp *stats);
 

@@ -81,7 +81,7 @@ struct rn_fat_tree_result {
 	uint64_t memory; /* number of bytes of memory that the run used */
 };
 
-/* Makes one run. Returns 0 or -ENOMEM. */
+/* Simulates one run with the settings @cfg and fills in @r. Returns 0 or -ENOMEM. */
 int rn_fat_tree_run(const struct rn_fat_tree_cfg *cfg, struct rn_fat_tree_result *r);
 
 #endif /* RN_WORLD_FAT_TREE_H */

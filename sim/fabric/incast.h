@@ -60,7 +60,8 @@ struct rn_incast_result {
 	uint32_t fairness;		   /* Jain's fairness index, in millionths */
 	/* Used part of the bottleneck's rate, in millionths. */
 	uint32_t used;
-	uint32_t queue_last; /* highest number of bytes in the bottleneck's queue */
+	/* highest number of bytes in the bottleneck's queue in that quarter of the run */
+	uint32_t queue_last;
 	/* The fields from here on describe the whole run. @queue_max: highest number of
 	 * bytes in the bottleneck's queue.
 	 */
@@ -80,7 +81,7 @@ struct rn_incast_result {
  */
 void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders);
 
-/* Makes one run. Returns 0 or -ENOMEM. */
+/* Simulates one run with the settings @cfg and fills in @r. Returns 0 or -ENOMEM. */
 int rn_incast_run(const struct rn_incast_cfg *cfg, struct rn_incast_result *r);
 
 #endif /* RN_WORLD_INCAST_H */

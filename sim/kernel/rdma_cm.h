@@ -54,8 +54,8 @@ uint64_t rnk_cm_number(int fd);
  *
  * @number:	rnk_cm_number() of @fd
  *
- * A cancellation point only where it waits for an event, like a write to the kernel's
- * device.
+ * This function is a cancellation point only where it waits for an event, like a write to
+ * the kernel's device.
  *
  * Return: @len, or -1 with errno as the kernel sets it. After rocind has ended, the
  * result comes from cm_ids.h.

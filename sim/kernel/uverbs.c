@@ -97,7 +97,9 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
-	/* There is no /proc, or not for this process (it may not be dumpable). */
+	/* Without /proc, or if this process may not use it (because it is not dumpable),
+	 * the descriptor is made by a FIFO.
+	 */
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);
 	return fd < 0 ? fd : rn_fd_raise(fd);

@@ -45,8 +45,8 @@ int rnk_uverbs_ioctl(void *arg);
  * SIGPIPE, and O_NONBLOCK set by the program works. The provider opens a file description
  * of its own by /proc/self/fd to write events.
  *
- * Close-on-exec, and above the three standard descriptors. The descriptor is not
- * remembered: the program may close it in any way.
+ * The descriptor is close-on-exec and above the three standard ones. Its number is not
+ * kept here: the program may close it in any way.
  *
  * Return: the descriptor, or -errno (EMFILE, ENFILE, ENOMEM; or why no FIFO could be
  * made). Threads: any; not a cancellation point; keeps no state.

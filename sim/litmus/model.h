@@ -67,7 +67,7 @@ struct rn_model_work {
 };
 
 struct rn_model_doorbell {
-	/* fields of the instruction recv; loc: location of the WQE */
+	/* thread, instr, rq: fields of the instruction recv; loc: location of the WQE */
 	uint8_t thread, instr, rq, loc;
 };
 

@@ -465,7 +465,7 @@ static bool parse_setup(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return check_opt(p, t, &opt);
 }
 
-/* ---- Verdicts: [knobs] allowed (condition) ---- */
+/* ---- Verdicts, such as "[knobs] allowed (condition)" ---- */
 
 static bool is_at_verdict(struct rn_litmus_parser *p)
 {

@@ -25,7 +25,8 @@
 
 enum {
 	PROGRESS_EVERY = 65536, /* calls between two reports */
-	TABLE_MAX = 1 << 22,	/* maximum number of buckets of a table */
+	/* maximum number of buckets of a lookup table of the core */
+	TABLE_MAX = 1 << 22,
 	/* number of hash chains in which objects are found by their addresses */
 	CHAINS = 4096,
 };

@@ -353,7 +353,9 @@ static void __attribute__((constructor)) begin_with_program(void)
  */
 static void __attribute__((destructor(101))) end_with_program(void)
 {
-	/* If a thread was ended while it held the lock, the lock is never released. */
+	/* A thread that was ended while it held the lock never releases it, so this
+	 * thread does not wait for the lock.
+	 */
 	if (pthread_mutex_trylock(&file.lock) != 0)
 		return;
 	if (file.pid == getpid())

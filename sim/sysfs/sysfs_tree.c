@@ -47,7 +47,8 @@ struct writer {
 	rn_sysfs_visit_fn *visit;
 	void *ctx;
 	int rc;
-	char base[ENTRY_PATH_MAX]; /* prefix of every path: "", or ending in a slash */
+	/* prefix of every path: "", or a directory with a slash at its end */
+	char base[ENTRY_PATH_MAX];
 };
 
 static void emit(struct writer *w, struct rn_sysfs_entry entry, const char *name)

@@ -76,7 +76,8 @@ struct rn_vnet_port {
 	uint32_t held;
 	bool sends; /* a packet is being sent on the link */
 	bool told;  /* the other end has sent PAUSE, and no RESUME after it */
-	/* The last message that reached this port was PAUSE, so it must not send. */
+	/* The last message that reached this port was PAUSE, so the port must not send.
+	 */
 	bool paused;
 };
 

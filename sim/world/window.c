@@ -291,7 +291,7 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 	end_slot(e, wr->remote_slot);
 }
 
-/* ---- Use of the keys ---- */
+/* ---- Requests that use the peer's keys ---- */
 /* Makes @wr invalid: gives it an old key, or one with other rights or another length. */
 static void make_invalid(const struct rn_w_key *key, struct rn_w_wr *wr,
 			 struct rn_random *r)

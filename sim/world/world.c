@@ -324,8 +324,8 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;
-	/* The QP has no rate limit. Setting that again makes the device check whether the
-	 * QP has packets to send.
+	/* The QP has no rate limit. Setting the limit to 0 again makes the device check
+	 * whether the QP has packets to send.
 	 */
 	rn_qp_pace(e->qp, rn_w_local(d), 0, 0);
 	if (rn_dev_transmit(d->dev, rn_w_local(d), RN_TX_WORK, packet, sizeof(packet),

@@ -75,7 +75,9 @@ struct rn_cm_conn {
 	struct rn_cm_listener *listener;
 	/* next connection in the same backlog, or in the free list */
 	struct rn_cm_conn *next;
-	/* transaction ID of the messages that set it up, or of the peer's DREQ */
+	/* Transaction ID of the messages that set up the connection, or of the peer's
+	 * DREQ.
+	 */
 	uint64_t tid;
 	/* transaction IDs of received LAPs, the newest first */
 	uint64_t lap_tid[RN_CM_LAPS];
@@ -230,13 +232,15 @@ void rn_cm_index_id(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_credit(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 /* Write a message into @conn->out, replacing the previous one, and send it, unless the
- * peer is not proven and has no credit. The timer is stopped: a caller that expects an
- * answer calls rn_cm_insist() next.
+ * peer's address may be forged (is_proven) and its credit is used up. The timer is
+ * stopped: a caller that expects an answer calls rn_cm_insist() next.
  */
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod);
 
-/* Send the last message again, unless the peer is not proven and has no credit. */
+/* Send the last message again, unless the peer's address may be forged (is_proven) and
+ * its credit is used up.
+ */
 void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* Send @msg to the sender of @in, outside of any connection. */

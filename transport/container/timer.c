@@ -74,8 +74,8 @@ static void put_in_place_of(const struct rn_timer_heap *heap, const struct rn_ti
 	*(parent->left == t ? &parent->left : &parent->right) = below;
 	if (below)
 		below->parent = parent;
-	/* If a rank changes, it becomes one more than the changed rank below it, and so
-	 * on upwards; the loop ends where a rank stays as it is, or at the root.
+	/* A changed rank can change the rank of the parent, and so on upwards; the loop
+	 * ends where a rank stays as it is, or at the root.
 	 */
 	while (rebalance(parent) && parent != heap->root)
 		parent = parent->parent;

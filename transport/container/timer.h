@@ -20,9 +20,9 @@ struct rn_timer {
 	rn_ns deadline; /* valid while armed */
 	/* counts the starts of timers in the heap; valid while armed */
 	uint64_t seq : 58;
-	/* Number of timers on the shortest way down to a place without one, this timer
-	 * among them. That way leads to the right each time, and a tree of rank r has at
-	 * least 2^r - 1 timers.
+	/* Number of timers on the path from this timer down its right children to the
+	 * end, this timer included. No other path down is shorter, so a tree of rank r
+	 * has at least 2^r - 1 timers.
 	 */
 	uint64_t rank : 6;
 	/* the two children; the rank of @left is not less than that of @right */

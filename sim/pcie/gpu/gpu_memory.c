@@ -501,9 +501,9 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 }
 
 /* ---------------------------------------------------------------- dma-buf */
-/* Makes a dma-buf, which is represented by a descriptor of the GPU's memfd; the file
- * position is the offset of its first byte. So copies by dup() or over a socket to the
- * same process work, too.
+/* Makes a dma-buf, which is represented by a descriptor of the GPU's memfd. Its file
+ * position is the offset of the first byte in the GPU's memory, so copies of the
+ * descriptor (by dup() or over a socket to the same process) work, too.
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 {

@@ -365,7 +365,7 @@ static void open_in_child(void)
 	}
 }
 
-/* ------------------------------------------------------- start of the trap */
+/* ------------------------ registration of a GPU whose accesses are trapped */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 {
 	static const struct rn_host_hooks hooks = { .issued = tlp_issued,

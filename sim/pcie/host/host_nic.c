@@ -53,7 +53,7 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	rn_host_unlock(h);
 }
 
-/* Selects TLPs of a NIC. */
+/* Argument of the functions that select TLPs of a NIC. */
 struct match {
 	unsigned agent;
 	uint32_t qpn; /* QP whose TLPs are selected; 0: the TLPs of all QPs */
@@ -76,8 +76,8 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	       tlp->stream == m->qpn && !(tlp->flags & RN_TLP_CQE);
 }
 
-/* Is the TLP one of this QP, or part of an atomic under a lock? An atomic of another QP
- * may hold a lock that this QP waits for.
+/* Does the TLP belong to the QP that @arg selects, or to any atomic under a lock? An
+ * atomic of another QP may hold a lock that this QP waits for.
  */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)
 {

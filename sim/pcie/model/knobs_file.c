@@ -9,7 +9,7 @@
 #include "knobs.h"
 
 enum {
-	/* Longest file of knobs in bytes: a page with many comments. */
+	/* Maximum size of a file of knobs in bytes, enough for many comments. */
 	FILE_MAX = 16384,
 	PATIENCE_MS = 10000, /* how long in ms the writer of a FIFO may stay silent */
 };

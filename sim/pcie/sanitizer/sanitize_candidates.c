@@ -90,7 +90,9 @@ static void confirm(struct candidate *c)
 	end_candidate(c);
 }
 
-/* Returns the entry of the oldest candidate, for a new one. */
+/* Returns an entry for a new candidate: that of the oldest candidate, whose load is
+ * reported first.
+ */
 static struct candidate *take_candidate(void)
 {
 	struct candidate *c = &candidates[next];

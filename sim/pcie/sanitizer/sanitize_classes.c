@@ -50,7 +50,8 @@ enum {
 	APART = 64,
 	BLOCK = 4096, /* bytes */
 	STARTS = 1024,
-	OVERTAKEN = 64, /* writes of atomics that are in no queue */
+	/* maximum number of writes of atomics that are in no queue */
+	OVERTAKEN = 64,
 	FILTER = 1 << 16,
 };
 

@@ -193,7 +193,7 @@ void rn_san_give_up(rn_iova page);
 bool rn_san_is_page_pending(rn_iova page);
 
 /* -------------------------------------------------------- sanitize_classes.c */
-/* Place of a TLP in the fabric of a class; index RN_TLP_NONE: it is in none. */
+/* Place of a TLP in the fabric of a class; index RN_TLP_NONE: the TLP is in no fabric. */
 struct rn_san_place {
 	uint16_t index;
 	uint64_t seq;
@@ -499,7 +499,9 @@ bool rn_san_is_watched(const struct rn_tlp *tlp);
  */
 bool rn_san_is_stepping(const struct rn_tlp *tlp);
 
-/* Keeps the page with the byte that devices name @addr closed; @change: 1 or -1. */
+/* Counts a reason to keep the page with byte @addr (an address as devices use it) closed;
+ * @change: 1 adds a reason, -1 removes one.
+ */
 void rn_san_page_watch(rn_iova addr, int change);
 
 /* Takes from the program the right to write to the whole pages of a request's source

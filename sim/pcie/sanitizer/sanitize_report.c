@@ -178,7 +178,8 @@ static struct finding {
 	struct finding *next; /* next entry in the same bucket */
 	enum rn_san_kind kind;
 	uint64_t key;
-	bool is_counted; /* it is a mistake on the machines that the user asked for */
+	/* the finding is a mistake on the machines that the user asked for */
+	bool is_counted;
 	bool is_suppressed;
 } findings[FINDINGS_MAX];
 static struct finding *finding_buckets[FINDING_BUCKETS];

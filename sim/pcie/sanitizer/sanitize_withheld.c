@@ -50,7 +50,9 @@ static struct link in_all[RN_SAN_SLOTS], in_bucket[RN_SAN_SLOTS];
 static unsigned count;
 static bool is_storing;
 static uint64_t newest_list;
-/* The list of the write that was issued last; 0 if its TLP has been performed already. */
+/* Number of the list with the write that was issued last; 0 if its TLP has been performed
+ * already.
+ */
 static uint64_t open_list;
 
 static void append(struct chain *c, struct link *links, uint16_t slot)

@@ -17,7 +17,8 @@
 
 struct rn_capture_log;
 
-/* Does the name of the file end in .pcapng? Then a log is to be used rather than tap.h.
+/* Does the name of the file end in .pcapng? If so, the caller uses this log, and tap.h
+ * otherwise.
  */
 bool rn_capture_log_is_name(const char *path);
 
@@ -54,7 +55,8 @@ uint64_t rn_capture_log_put(struct rn_capture_log *log,
 void rn_capture_log_diagnostic(struct rn_capture_log *log, uint64_t number,
 			       const struct rn_diagnostic *diagnostic);
 
-/* Write the packets so far, about which no more diagnostics will come, as blocks. */
+/* Convert the packets so far to blocks. No more diagnostics about these packets may come.
+ */
 void rn_capture_log_release(struct rn_capture_log *log);
 
 /* Return: the time at which rn_capture_log_flush() is to be called (CLOCK_MONOTONIC), a

@@ -21,8 +21,9 @@ enum {
 	GIVE_BACK = 4,
 };
 
-/* The control page. Each cache line has one writer. Tail and head are stored with release
- * semantics and loaded with acquire semantics.
+/* The control page at the start of the ring's memory. Each of its cache lines has one
+ * writer. Tail and head are stored with release semantics and loaded with acquire
+ * semantics.
  */
 struct rn_capture_shared {
 	_Atomic uint32_t magic;

@@ -74,7 +74,7 @@ static bool find_symbols(struct tap_file *f)
 
 static bool load_libpcap(struct tap_file *f)
 {
-	/* the name in Debian, then the names elsewhere */
+	/* names of libpcap: the one in Debian, then those elsewhere */
 	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1",
 					     "libpcap.so" };
 
