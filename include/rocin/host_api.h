@@ -69,7 +69,8 @@ struct rn_host_range {
  */
 struct rn_host_bell {
 	uint32_t qpn; /* 0: an SRQ */
-	bool is_recv; /* BlueFlame carries no receives */
+	/* true: a receive queue, for which BlueFlame is not used */
+	bool is_recv;
 	/* Number of the first WQE. Requests are counted like rn_mem_attr.msg, receives
 	 * from the first one of their queue.
 	 */

@@ -9,7 +9,9 @@ struct rn_flow;
 
 enum {
 	RN_MTU_MAX = 4096,
-	/* Sum of BTH, longest extension headers, payload, pad and ICRC, rounded up. */
+	/* Maximum length of a packet: BTH, longest extension headers, payload, pad and
+	 * ICRC, rounded up.
+	 */
 	RN_PACKET_MAX = 12 + 28 + 16 + RN_MTU_MAX + 3 + 4 + 17,
 	RN_PKEY_DEFAULT = 0xffff,
 };

@@ -336,9 +336,7 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	struct rn_hook_dev *d = hook;
 
 	if (c->kind == RN_CALL_QP_PACE)
-		/* a changed rate limit may make packets ready, which no other lone call
-		 * does
-		 */
+		/* a new rate limit may make packets ready; no other lone call does */
 		d->drained = 0;
 	if (is_lone(c->kind))
 		return c;

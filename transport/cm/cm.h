@@ -57,8 +57,8 @@ struct rn_cm_conn {
 	bool in_peer, in_qpn;
 	bool is_open; /* rn_cm_close() was not called for it yet */
 	bool is_sidr;
-	/* The peer's address is not forged (cm.c). Before that is known, @credit is the
-	 * number of messages that may still be sent to it.
+	/* True if the peer's address is known not to be forged (cm.c). Until then,
+	 * @credit is the number of messages that may still be sent to it.
 	 */
 	bool is_proven;
 	uint8_t credit;

@@ -447,7 +447,9 @@ static void say_classes(unsigned set)
 	add_text("\n");
 }
 
-/* Writes where the write waits on a machine of the class, and the rule and remedy. */
+/* Adds to the report where the pending write waits on a machine of the class, and the
+ * rule and the remedy.
+ */
 static void say_class(const struct rn_san_read *r, unsigned class)
 {
 	const struct rn_tlp *tlp = r->by[class];

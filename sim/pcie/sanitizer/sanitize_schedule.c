@@ -222,7 +222,9 @@ void rn_san_event_agent(const char *what, unsigned agent)
 	add_event();
 }
 
-/* Does not record the read itself, because there are too many reads. */
+/* Makes the read the cause of what follows, but does not record it, because there are too
+ * many reads.
+ */
 void rn_san_event_read(unsigned agent)
 {
 	set_event("a read of", agent);

@@ -21,11 +21,11 @@ static inline rn_ns rn_clock(clockid_t clock)
 }
 
 /**
- * rn_timeout_scale_read() - Read and check ROCIN_TIMEOUT_SCALE=N, which makes the
- * timeouts for a peer, which a debugger may have stopped, N times as long
+ * rn_timeout_scale_read() - Read and check ROCIN_TIMEOUT_SCALE=N, which multiplies the
+ * timeouts for a peer by N (a debugger may have stopped the peer)
  * @scale:	Out: 1 to RN_TIMEOUT_SCALE_MAX; 1 if it is not set, or wrong
  *
- * It is read with secure_getenv().
+ * The variable is read with secure_getenv().
  *
  * Return: 0, or -EINVAL with the error text in @err.
  */

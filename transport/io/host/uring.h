@@ -12,8 +12,8 @@
  *   RN_URING_AT_ONCE  any thread, under one lock, submits requests that have completed
  *                     when rn_uring_submit() returns (MSG_DONTWAIT)
  *
- * Fork children inherit neither the memory nor the right to use the queue: they must call
- * no function here for it.
+ * Fork children inherit neither the memory nor the right to use the queue: they must not
+ * call these functions for it.
  */
 #ifndef RN_URING_H
 #define RN_URING_H
