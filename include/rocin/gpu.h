@@ -65,7 +65,7 @@ struct rn_gpu *rn_gpu_open(int number);
  */
 int rn_gpu_number(const struct rn_gpu *gpu);
 
-/* ----------------------------------------------------------------- memory */
+/* -------------------------------------------------------- memory of a GPU */
 enum rn_gpu_alloc_flag {
 	/* The memory occupies no space of the BAR and has no BAR address, so PCIe peers
 	 * cannot access it.
@@ -144,7 +144,7 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out);
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len);
 
-/* ---------------------------------------------------------------- kernels */
+/* ----------------------------------- kernels and their accesses to memory */
 /* Function of a kernel. It runs in a thread of its own in which all signals but those of
  * faults are blocked. It may load and store device addresses of its own GPU directly; an
  * access to device memory that is not allocated ends the kernel without unwinding

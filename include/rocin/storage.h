@@ -64,7 +64,7 @@ enum {
 	RN_STORAGE_BATCH_MAX = 128, /* largest number of transfers in one batch */
 };
 
-/* ------------------------------------------------------------------ the driver */
+/* ---------------------------------- the driver: opening, settings and counters */
 struct rn_storage_properties {
 	unsigned drives; /* number of drives on which a file can be */
 	/* alignment for transfers without a copy, RN_STORAGE_ALIGNMENT */
@@ -154,7 +154,7 @@ int rn_storage_buffer_register(void *base, size_t len);
  */
 int rn_storage_buffer_deregister(void *base);
 
-/* -------------------------------------------------------------------- routes */
+/* ------------------------------------------------------- routes of transfers */
 enum rn_storage_way {
 	RN_STORAGE_DIRECT,
 	RN_STORAGE_GPU,

@@ -35,7 +35,7 @@
 struct rn_dev;
 struct rn_flow;
 
-/* ------------------------------------------------------------------ device */
+/* ----------------------------------------------------- calls into a device */
 size_t rn_dev_size(void);
 
 /* Initialises a device. Return: 0, or -EINVAL with nothing written if a member of @cfg is
@@ -178,7 +178,7 @@ void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
  */
 void rn_dev_error(struct rn_dev *dev, rn_ns now);
 
-/* ------------------------------------------------------------------ events */
+/* ------------------------------------------------------ events of a device */
 /* Fetches an event. Return: false if there is none. Destroyed objects have no events. */
 bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev);
 

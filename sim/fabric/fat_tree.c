@@ -93,7 +93,7 @@ struct tree {
 	uint64_t bytes; /* size of the arrays above, in bytes */
 };
 
-/* ---- Failures ---- */
+/* ---- Failures of the run, and lookup of flows ---- */
 static void fail(struct tree *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -144,7 +144,7 @@ static uint32_t answers(const struct flow *f)
 	return f->op == RN_WR_RDMA_READ ? f->source : f->sink;
 }
 
-/* ----------------------------------------------------------------------- memory */
+/* -------------------- memory of the hosts, and checks of the data written to it */
 static rn_iova address_of(const struct tree *t, const struct flow *f, uint32_t message)
 {
 	return (uint64_t)(flow_number(t, f) + 1) << DATA_BITS |
@@ -384,7 +384,7 @@ static void drain(struct tree *t, uint32_t host)
 			fail(t, "host %u tells of event %u", host, (unsigned)ev.async);
 }
 
-/* ---------------------------------------------------------------------- network */
+/* ----------------------------------------------------- callbacks of the network */
 enum event {
 	START = RN_VNET_OWN, /* The flow with number arg starts. */
 	DOWN,
@@ -462,7 +462,7 @@ static const struct rn_vnet_ops network = {
 	.lost = on_loss,
 };
 
-/* ---- Traffic ---- */
+/* ---- The flows of each kind of traffic ---- */
 static void add_flow(struct tree *t, uint32_t source, uint32_t sink)
 {
 	static const enum rn_wr_opcode ops[] = { RN_WR_RDMA_WRITE, RN_WR_SEND,
@@ -529,7 +529,7 @@ static int choose_traffic(struct tree *t)
 	return 0;
 }
 
-/* ---------------------------------------------------------------------- set-up */
+/* ---------------------------- creation of the network, devices and queue pairs */
 static const struct rn_link_cfg plain_link = { .rate = RATE,
 					       .delay = RN_USEC(1),
 					       .queue = 2000000,
@@ -737,7 +737,7 @@ static int set_up(struct tree *t)
 	return 0;
 }
 
-/* ---- The run ---- */
+/* ---- The run, and the checks at its end ---- */
 static void run_to_end(struct tree *t)
 {
 	uint64_t next_progress = PROGRESS;

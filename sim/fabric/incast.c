@@ -82,7 +82,7 @@ void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
 	};
 }
 
-/* -------------------------------------------------------------------- memory */
+/* ------------------------------------------ memory operations of the devices */
 /* Implements rn_mem_ops.write. Only the writes of CQEs have an effect, because the run
  * does not check data.
  */
@@ -112,7 +112,7 @@ static const struct rn_mem_ops mem_ops = {
 	.atomic = rn_vhost_no_atomic,
 };
 
-/* ------------------------------------------------------------------- network */
+/* ---------------- callbacks of the network about the queue of the bottleneck */
 static struct device *receiver(struct incast *x)
 {
 	return &x->device[x->cfg.senders];
@@ -153,7 +153,7 @@ static void on_loss(void *ctx, const struct rn_vnet_packet *p,
 	look_at_queue(ctx, port);
 }
 
-/* ------------------------------------------------------------------- devices */
+/* ----------------------------------- work of the senders and of the receiver */
 static uint32_t device_number(const struct incast *x, const struct device *d)
 {
 	return (uint32_t)(d - x->device);
@@ -458,7 +458,7 @@ static void finish(struct incast *x)
 	}
 }
 
-/* ---------------------------------------------------------------------- result */
+/* ----------------------------------------------------------- result of the run */
 static void sum_up(struct incast *x)
 {
 	struct rn_incast_result *r = x->result;

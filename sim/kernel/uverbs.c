@@ -45,7 +45,7 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 	return is_null;
 }
 
-/* ------------------------------------------------------------------------- events */
+/* --------------------------------------------------------- descriptors for events */
 /* Uses libc's functions and not bare system calls: ThreadSanitizer tracks descriptors by
  * these functions. If it has not seen a descriptor being opened or closed, it reports a
  * race in the program.
@@ -120,7 +120,7 @@ int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
 	return fd;
 }
 
-/* ----------------------------------------------------------------------- requests */
+/* ------------------------------------------------------------ answers to requests */
 static struct ib_uverbs_attr *find_attr(struct ib_uverbs_ioctl_hdr *hdr, unsigned id)
 {
 	for (unsigned i = 0; i < hdr->num_attrs; i++)

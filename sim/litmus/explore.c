@@ -605,7 +605,7 @@ static void add_words(struct tracer *tr, struct rn_litmus_step *step,
 		add_late(&t, tr, step);
 }
 
-/* ---- Overtaking ---- */
+/* ---- Texts of steps: TLPs that were overtaken ---- */
 
 /* Sets the TLP that @tlp overtakes in its queue, and the rule that allows this. @tlp is
  * still in the queue.
@@ -655,7 +655,7 @@ static void tell_step(void *tracer, const struct rn_litmus_step *step,
 	tr->trace->count++;
 }
 
-/* ---- Replay ---- */
+/* ---- Repetition of a run that was found ---- */
 
 static bool take_eager(const struct rn_model_run *run)
 {

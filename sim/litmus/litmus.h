@@ -315,7 +315,7 @@ void rn_litmus_parser_init(struct rn_litmus_parser *p, const char *text, size_t 
  */
 int rn_litmus_parse(struct rn_litmus_parser *p, struct rn_litmus_test *test);
 
-/* ---- Knobs ---- */
+/* ---- Knobs of a verdict ---- */
 
 /* Everything besides the test on which its runs depend. */
 struct rn_litmus_setup {

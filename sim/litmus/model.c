@@ -14,7 +14,7 @@ void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *
 		run->watch->step(run->watch->arg, step, tlp);
 }
 
-/* ---- Memory ---- */
+/* ---- Values of locations ---- */
 
 int64_t rn_model_read_location(const struct rn_model_run *run, unsigned loc)
 {
@@ -471,7 +471,7 @@ void rn_model_move(const struct rn_model_run *run, const struct rn_move *move)
 	assert(!"a move");
 }
 
-/* ---- Outcome ---- */
+/* ---- Outcome of a final state ---- */
 
 static bool is_finished(const struct rn_model_plan *plan, const struct rn_model *m,
 			unsigned thread)

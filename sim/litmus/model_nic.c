@@ -536,7 +536,7 @@ static void begin_fetch(const struct rn_model_run *run, unsigned work)
 	use_fetched(run, work, 1);
 }
 
-/* ---- Requester ---- */
+/* ---- Requester: start of work requests ---- */
 
 static bool has_reads_before(const struct rn_model_run *run,
 			     const struct rn_model_queue *q, unsigned position)

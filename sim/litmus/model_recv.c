@@ -28,7 +28,7 @@ static void tell(const struct rn_model_run *run, unsigned receive, const char *d
 	rn_model_tell(run, &step, NULL);
 }
 
-/* ---- Fetches ---- */
+/* ---- Fetches of the WQEs of receives ---- */
 
 void rn_model_post_receive(const struct rn_model_run *run, unsigned receive)
 {

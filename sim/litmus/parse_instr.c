@@ -13,7 +13,7 @@ struct cell {
 	struct rn_litmus_instr *in;
 };
 
-/* ---- Operands ---- */
+/* ---- Parsers of single operands ---- */
 
 /* Parses a location that this thread can load and store, that is one of its host. */
 static bool own_location(struct cell *c)
@@ -144,7 +144,7 @@ static bool sources(struct cell *c, uint8_t node, bool may_inline)
 	return true;
 }
 
-/* ---- Forms of operands ---- */
+/* ---- Parsers of the operands of each kind of instruction ---- */
 
 static bool form_nothing(struct cell *c)
 {

@@ -6,7 +6,7 @@
 #include "parse_internal.h"
 #include "sim/pcie/model/text.h"
 
-/* ---- Names ---- */
+/* ---- Lookup of objects by their names ---- */
 
 uint8_t rn_litmus_find_location(const struct rn_litmus_test *t, const char *name)
 {

@@ -80,7 +80,7 @@ static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 			d->pending[i].dst = NULL;
 }
 
-/* ------------------------------------------------------------------ memory */
+/* ------------------------------------- memory operations that are recorded */
 /* Sets where the bytes of an access are: in a packet of the call, or at @bytes. */
 static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
 {

@@ -145,7 +145,7 @@ static void free_block(struct player *p, void *block)
 	free(block);
 }
 
-/* ------------------------------------------------------------------ objects */
+/* ------------------------------------------ objects of the recorded program */
 static struct object **chain_of(struct player *p, uint64_t id)
 {
 	return &p->chain[rn_hash_word(id) >> 52];
@@ -273,7 +273,7 @@ static void forget_objects(struct player *p)
 	}
 }
 
-/* -------------------------------------------------------------------- calls */
+/* ----------------------------------------------------------- recorded calls */
 static void grow_table(struct player *p)
 {
 	static void **(*const grow[])(struct rn_dev *, void **, uint32_t) = {
@@ -579,7 +579,7 @@ static const struct rn_rec *find_outcome(const struct device *d)
 	return &p->outcome;
 }
 
-/* ------------------------------------------------------------------- comparison */
+/* --------------------------------------- comparison of actions with the records */
 
 /* Stops the replay with a difference: the core does @is (NULL: nothing), while the next
  * @n bytes of the file (0: none) are recorded.
@@ -651,7 +651,7 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 	RN_CONTAINER_OF(s, struct player, sink)->dev[shown->number]->shown = NULL;
 }
 
-/* ------------------------------------------------------------------ memory */
+/* ----------------------------- memory operations with the recorded results */
 
 /* Fills in the bytes that a read returns: from the recorded packet as far as the packet
  * was sent, or from the record.
@@ -718,7 +718,7 @@ static void never(void)
 	abort();
 }
 
-/* ------------------------------------------------------------------ devices */
+/* --------------------------------------------------------- recorded devices */
 
 static bool add_dev(struct player *p)
 {
@@ -767,7 +767,7 @@ static void remove_all(struct player *p)
 	forget_objects(p);
 }
 
-/* ------------------------------------------------------------------- records */
+/* ---------------------------------------------- the replay, record by record */
 
 static bool take_time(struct player *p)
 {

@@ -67,7 +67,7 @@ static void see(void *arg, const char *name, uint64_t value, const uint8_t *data
 	}
 }
 
-/* ----------------------------------------------------------------- packets */
+/* --------------------------------------------------------- packets as text */
 /* Makes a packet of @len bytes at @data. @sealed: the bytes end with an ICRC; otherwise
  * an ICRC is added. Returns false if the bytes cannot be a packet.
  */

@@ -34,7 +34,7 @@
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* ---------------------------------------------------------- recording file */
+/* --------------------------------------------------- file of the recording */
 enum {
 	WINDOW = 8 << 20,
 	/* unit in bytes by which parts of the file are mapped; a multiple of every
@@ -275,7 +275,7 @@ static bool open_locked(const char *pattern)
 	return true;
 }
 
-/* ------------------------------------------------------------------- the sink */
+/* ------------------------------------------ the sink: receiver of the records */
 static_assert(RN_REC_DEVS == 64, "file.numbers");
 
 static int take_number_locked(struct rn_hook_dev *d)

@@ -483,7 +483,7 @@ static void visit_record(struct visit *v, struct rn_rec *rec)
 		visit_fields(v, rec, result);
 }
 
-/* ------------------------------------------------------------------ records */
+/* --------------------------------------------------------- records as bytes */
 size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room)
 {
 	struct visit v = { .mode = PUT };
@@ -555,7 +555,7 @@ void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg)
 	visit_record(&v, (struct rn_rec *)rec);
 }
 
-/* ------------------------------------------------------------------- header */
+/* --------------------------------------------------------- header of a file */
 size_t rn_rec_put_header(const struct rn_rec_header *h, uint8_t *out, size_t room)
 {
 	struct visit v = { .mode = PUT, .at = out, .left = room };

@@ -215,7 +215,7 @@ const struct rn_scn_word rn_scn_queues[] = {
 	{ NULL, 0 },
 };
 
-/* ------------------------------------------------------------------ connections */
+/* ------------------------------------------------------ words about connections */
 
 const struct rn_scn_word rn_scn_mads[] = {
 	{ "REQ", RN_CM_REQ },		{ "MRA", RN_CM_MRA },
@@ -303,7 +303,7 @@ static const struct rn_scn_word gids[] = {
 	{ NULL, 0 },
 };
 
-/* ------------------------------------------------------------------------- fields */
+/* ---------------------------------------------------------------- table of fields */
 #define V(verb) (UINT64_C(1) << RN_SCN_##verb)
 #define WIRE (V(INJECT) | V(PACKET))
 #define MAD (V(MAD_IN) | V(MAD_OUT))

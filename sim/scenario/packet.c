@@ -52,7 +52,7 @@ uint8_t rn_scene_content(const struct rn_scene_names *n, const struct rn_scn_lin
 	}
 }
 
-/* ------------------------------------------------------------------- encoding */
+/* -------------------------------------------------------- encoding of packets */
 static uint8_t syndrome_of(const struct rn_scn_line *l)
 {
 	if (rn_scn_has(l, RN_F_SYNDROME))
@@ -208,7 +208,7 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 	seal(n, l, out, p);
 }
 
-/* ------------------------------------------------------------------- decoding */
+/* -------------------------------------------------------- decoding of packets */
 static void put(struct rn_scn_line *l, enum rn_scn_field f, uint64_t value)
 {
 	l->given |= RN_F_BIT(f);
@@ -348,7 +348,7 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 		       : 0;
 }
 
-/* ------------------------------------------------------------ what is expected */
+/* -------------------------------------------------- fields that a line expects */
 /* Returns the fields that are compared. A line about a packet with an AETH that gives no
  * syndrome expects an ACK. The length is always compared.
  */

@@ -21,7 +21,7 @@ struct parser {
 	bool ended;
 };
 
-/* ------------------------------------------------------------------------- setups */
+/* -------------------------------------------------- setups: built-in declarations */
 /* Declarations and lines from which most scenarios start, in the language of scenarios.
  */
 #define REGIONS                                                                     \
@@ -94,7 +94,7 @@ static const char *find_setup(const char *name, size_t len)
 	return NULL;
 }
 
-/* -------------------------------------------------------------------------- words */
+/* ---------------------------------------------------------------- words of a line */
 static struct rn_token peek_word(const struct line_tokens *w)
 {
 	return rn_token_first(w->at, w->end);
@@ -172,7 +172,7 @@ static bool refuse(const struct line_tokens *w, struct rn_token word,
 	return false;
 }
 
-/* ------------------------------------------------------------------------- fields */
+/* --------------------------------------------------------------- fields of a line */
 /* Finds the word of @len bytes at @at in a table. Returns false if the table does not
  * have it.
  */

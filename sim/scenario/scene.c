@@ -274,7 +274,7 @@ static bool pass_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns unt
 	return true;
 }
 
-/* -------------------------------------------------------------------- packets */
+/* ----------------------------------------------------------- expected packets */
 static bool payload_is(struct rn_scene *c, const struct rn_scn_line *l,
 		       const uint8_t *payload, uint32_t len)
 {

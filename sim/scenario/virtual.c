@@ -79,7 +79,7 @@ struct rn_virtual {
 	struct rn_virtual_cm cm;
 };
 
-/* --------------------------------------------------------------------- memory */
+/* ------------------------------------------------------- memory of the device */
 static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
 {
 	for (unsigned i = 0; i < v->s->mrs; i++)
@@ -388,7 +388,7 @@ static int add_srq(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 	return 0;
 }
 
-/* --------------------------------------------------------------------- groups */
+/* ------------------------------------------- groups and objects of the device */
 static int join_group(struct rn_virtual *v, unsigned qp, bool join)
 {
 	struct rn_mcast *m = rn_mcast_find(v->dev, v->qp[qp], &v->names->group);
@@ -528,7 +528,7 @@ static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 				 v);
 }
 
-/* ------------------------------------------------------------ beginning and end */
+/* ---------------------------------------------- beginning and end of a scenario */
 /* Returns the size of both completion queues: the smallest that a queue pair asks for,
  * rounded up to a power of two.
  */
@@ -612,7 +612,7 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 	return 0;
 }
 
-/* ---------------------------------------------------------------------- calls */
+/* ------------------------------------------------------- calls of the program */
 /* Replaces the address of inline data by the pointer to the bytes. Returns false if the
  * data is not in the memory of the scenario.
  */
@@ -706,7 +706,7 @@ static int call(void *ctx, const struct rn_scn_line *l)
 	return rc;
 }
 
-/* ----------------------------------------------------------------------- time */
+/* ------------------------------------ virtual time, and queries of the runner */
 static rn_ns now(void *ctx)
 {
 	return ((struct rn_virtual *)ctx)->net->now;
@@ -795,7 +795,7 @@ static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 	return true;
 }
 
-/* ---------------------------------------------------------------- connections */
+/* -------------------------------------------------- connections of the device */
 static void take_cm_event(void *ctx, unsigned conn)
 {
 	rn_virtual_cm_take_event(&((struct rn_virtual *)ctx)->cm, conn);

@@ -43,7 +43,7 @@ void rn_virtual_cm_fini(struct rn_virtual_cm *v)
 	v->cm = NULL;
 }
 
-/* --------------------------------------------------------------------- packets */
+/* ----------------------------------------------------- packets of queue pair 1 */
 void rn_virtual_cm_receive(struct rn_virtual_cm *v, rn_ns now,
 			   const struct rn_scene_packet *p)
 {
@@ -82,7 +82,7 @@ bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now, struct rn_scene_
 	return true;
 }
 
-/* --------------------------------------------------------------------- events */
+/* ------------------------------------------- events of the connection manager */
 void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now)
 {
 	struct rn_cm_event ev;
@@ -129,7 +129,7 @@ void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn)
 	rn_cm_taken(v->of[i]);
 }
 
-/* ---------------------------------------------------------------------- calls */
+/* ------------------------------------------------------- calls of the program */
 /* Arguments of a call besides its connection. */
 struct given {
 	struct rn_cm_offer offer;

@@ -26,7 +26,7 @@
 #include "sim/kernel/port_counters.h"
 #include "sim/kernel/rdma_cm.h"
 
-/* ---- Entries ---- */
+/* ---- Entries of a tree ---- */
 
 /* The entries of a generated tree: directories, files and links. Names and texts are
  * those of the kernel's ABI (Documentation/ABI/stable/sysfs-class-infiniband), as far as

@@ -2,7 +2,7 @@
 /* heap.c - the calendar of a simulation: a heap of events and a heap of host timers. */
 #include "heap.h"
 
-/* ------------------------------------------------------------------ events */
+/* ---------------------------------------------------------- heap of events */
 static bool before(const struct rn_heap_item *a, const struct rn_heap_item *b)
 {
 	return a->at != b->at ? a->at < b->at : a->seq < b->seq;
@@ -51,7 +51,7 @@ struct rn_heap_item rn_heap_take(struct rn_heap *h)
 	return first;
 }
 
-/* ------------------------------------------------------------------ timers */
+/* ----------------------------------------------------- heap of host timers */
 static bool is_earlier(const struct rn_vnet_timers *t, uint32_t a, uint32_t b)
 {
 	return t->timer[a].at != t->timer[b].at ? t->timer[a].at < t->timer[b].at : a < b;

@@ -22,7 +22,7 @@ enum {
 	PORT_EVENTS = 8,
 };
 
-/* ------------------------------------------------------------------- building */
+/* ------------------------------------------------------ building of a network */
 static uint32_t ports_max(const struct rn_vnet_cfg *cfg)
 {
 	return cfg->hosts + cfg->switches * cfg->switch_ports;
@@ -211,7 +211,7 @@ static struct rn_vnet_packet *copy_of(struct rn_vnet *v, const struct rn_vnet_pa
 	return copy;
 }
 
-/* ---------------------------------------------------------------------- links */
+/* ---------------------------------------------------------- sending on a link */
 static void put_event(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg)
 {
 	if (!rn_heap_put(&v->heap, at, what, arg))
@@ -374,7 +374,7 @@ static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t numbe
 	return true;
 }
 
-/* ----------------------------------------------------------------- the switch */
+/* ----------------------------------------------------- forwarding by a switch */
 /* Returns the ECMP hash of a flow at switch @node. All packets of a flow get the same
  * value at one switch. Different switches get different values; otherwise the switches of
  * the next tier would use only some of their ports.
@@ -419,7 +419,7 @@ static void forward(struct rn_vnet *v, uint32_t node, struct rn_vnet_packet *p)
 	rn_vnet_drop(v, p);
 }
 
-/* --------------------------------------------------------------------- packets */
+/* ------------------------------------------------------------ packets of hosts */
 uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid)
 {
 	uint32_t number = (rn_get_be32(gid->raw + 12) & 0xffffff) - 1;
@@ -503,7 +503,7 @@ static void packet_arrives(struct rn_vnet *v, uint32_t i)
 	}
 }
 
-/* ------------------------------------------------------------------------ time */
+/* -------------------------------- timers of hosts, and steps of the simulation */
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 {
 	const struct rn_vnet_host *h = &v->host[host];

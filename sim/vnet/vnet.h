@@ -198,7 +198,7 @@ uint64_t rn_vnet_memory(const struct rn_vnet *v);
 /* Removes all hosts, switches, links and packets and sets the time to @now. */
 void rn_vnet_clear(struct rn_vnet *v, rn_ns now);
 
-/* ------------------------------------------------------------------- building */
+/* ------------------------------------------------------ building of a network */
 /* Returns the address of host @number, counted from 0: 10.x.y.z or fd00::x:y:z, where
  * x.y.z is @number + 1.
  */
@@ -237,7 +237,7 @@ void rn_vnet_route(struct rn_vnet *v, uint32_t node, uint32_t host, uint32_t fir
 /* Takes the link at @port down or up, in both directions. */
 void rn_vnet_set_down(struct rn_vnet *v, uint32_t port, bool down);
 
-/* ----------------------------------------------------------------------- time */
+/* ------------------------------------------- time and steps of the simulation */
 /* Schedules a call of rn_vnet_ops.happen() at the time @at; @what is RN_VNET_OWN or more.
  */
 void rn_vnet_put(struct rn_vnet *v, rn_ns at, uint32_t what, uint32_t arg);
@@ -266,7 +266,7 @@ static inline bool rn_vnet_is_stalled(const struct rn_vnet *v, uint32_t host)
 	return v->host[host].stalled_until > v->now;
 }
 
-/* -------------------------------------------------------------------- packets */
+/* ----------------------------------------------------------- packets of hosts */
 /* Returns the host that has the address @gid; RN_VNET_NOBODY: no host has it. */
 uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 

@@ -30,7 +30,7 @@ static struct rn_w_device *device_of(struct rn_world *w, const struct rn_w_end *
 	return &w->device[e->dev];
 }
 
-/* ----------------------------------------------------------------------- sends */
+/* ------------------------------------------------ completions of send requests */
 static void check_atomic_result(struct rn_world *w, struct rn_w_end *e,
 				const struct rn_w_wr *wr)
 {
@@ -179,7 +179,7 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	e->alive = false;
 }
 
-/* -------------------------------------------------------------------- receives */
+/* ----------------------------------------------------- completions of receives */
 /* Checks a message that arrived over UC, where messages may be lost, duplicated and
  * reordered: it must be one of the messages that the peer has sent.
  */
@@ -536,7 +536,7 @@ void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
 			  qpn, (unsigned long long)wr->id);
 }
 
-/* ---- The end of a run ---- */
+/* ---- Checks at the end of a run ---- */
 void rn_w_check_done(struct rn_world *w, struct rn_w_end *e)
 {
 	const struct rn_w_queue *q = &e->sq;

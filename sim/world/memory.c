@@ -85,7 +85,7 @@ void rn_w_mem_init(struct rn_w_device *d)
 	add_region(d, &d->counters, COUNTER_KEY, RN_W_COUNTER, sizeof(d->counter));
 }
 
-/* ----------------------------------------------------------------------- slots */
+/* ------------------------------------------------------------- slots of memory */
 uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 			uint32_t len, uint64_t pattern)
 {
@@ -169,7 +169,7 @@ const uint8_t *rn_w_slot_bytes(const struct rn_w_device *d, uint32_t slot)
 	return d->memory + (size_t)slot * RN_W_SLOT + d->slot[slot].from;
 }
 
-/* -------------------------------------------------------------------- accesses */
+/* -------------------------------------------- accesses of the device to memory */
 /* Returns the slot that contains [addr, addr + len) if QP @qpn may use it for one of
  * @uses, else NULL.
  */

@@ -237,7 +237,7 @@ void rn_w_to_error(struct rn_world *w, struct rn_w_end *e)
 		rn_w_fail(w, "QP %x cannot be brought to ERR", e->qpn);
 }
 
-/* ------------------------------------------------------------------- draining */
+/* ------------------------------------------------------------ draining of QPs */
 static void to_state(struct rn_world *w, struct rn_w_end *e, enum rn_qp_state state)
 {
 	struct rn_w_device *d = &w->device[e->dev];
@@ -288,7 +288,7 @@ void rn_w_resume(struct rn_world *w, struct rn_w_end *e)
 	rn_w_drain(d);
 }
 
-/* --------------------------------------------------------------------- pacing */
+/* --------------------------------------------------------- rate limits of QPs */
 void rn_w_pace_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r)
 {
 	struct rn_w_device *d = &w->device[e->dev];
@@ -324,7 +324,7 @@ void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
 		rn_w_fail(w, "QP %x sends faster than %u kbps", e->qpn, p->kbps);
 }
 
-/* ----------------------------------------------------------------------- SRQs */
+/* ------------------------------------------------------ shared receive queues */
 static size_t head_size(void)
 {
 	return (rn_srq_size() + 63) & ~(size_t)63;

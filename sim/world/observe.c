@@ -125,7 +125,7 @@ bool rn_w_account_is_spent(const struct rn_w_end *e)
 	return e->account.attempts > e->pair->plan->retry;
 }
 
-/* ----------------------------------------------------------------- packets */
+/* ------------------------------------------------------- checks of packets */
 void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 {
 	e->next_psn = e->arrived = e->answered = rn_psn(psn);

@@ -45,7 +45,7 @@ void rn_w_join_or_leave(struct rn_world *w, struct rn_w_end *e)
 	rn_w_say(w, "QP %x %s the group", e->qpn, e->member ? "joins" : "leaves");
 }
 
-/* ------------------------------------------------------------------- sending */
+/* ------------------------------------------------------ sending of datagrams */
 /* Chooses the destination: the peer, another UD QP, or NULL for the multicast group. */
 static struct rn_w_end *choose_target(struct rn_world *w, struct rn_w_end *e,
 				      struct rn_random *r)
@@ -139,7 +139,7 @@ void rn_w_datagram_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 			  s.bth.psn.v);
 }
 
-/* ----------------------------------------------------------------- receiving */
+/* ---------------------------------------------------- receiving of datagrams */
 static bool has_room(const struct rn_w_end *e, uint32_t shared, uint32_t len)
 {
 	if (e->pair->plan->srq)

@@ -12,7 +12,7 @@ enum {
 	XRC_SRQN = 2 /* SRQ number of the XRC domain's SRQ (objects.c) */
 };
 
-/* --------------------------------------------------------------------- posting */
+/* ---------------------------------------------------- posting of work requests */
 struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
 			    const struct rn_w_end *e)
 {
@@ -304,7 +304,7 @@ static void post_send(struct rn_world *w, struct rn_w_end *e, struct rn_random *
 	memset(bytes, 0x5a, sizeof(bytes));
 }
 
-/* ----------------------------------------------------------------------- steps */
+/* ------------------------------------------------------------- steps of a plan */
 static void take_device_step(struct rn_world *w, struct rn_w_device *d,
 			     const struct rn_plan_step *step, struct rn_random *r)
 {

@@ -69,7 +69,7 @@ struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn)
 	return NULL;
 }
 
-/* ----------------------------------------------------------------- packets */
+/* ------------------------------------------------ packets and their faults */
 static struct rn_w_end *addressee(struct rn_world *w, const struct rn_vnet_packet *p)
 {
 	return rn_w_find(w, p->to, rn_get_be24(p->bytes + 5));
@@ -386,7 +386,7 @@ static void end_device(struct rn_w_device *d)
 	rn_dev_fini(d->dev); /* aborts if the device still holds something */
 }
 
-/* ---- Packets and completions ---- */
+/* ---- Packets and completions of a device ---- */
 static void transmit(struct rn_w_device *d, unsigned what)
 {
 	struct rn_vnet_packet pkt;
@@ -438,7 +438,7 @@ void rn_w_drain(struct rn_w_device *d)
 	take_out(d);
 }
 
-/* ------------------------------------------------------------------------ time */
+/* ----------------------------------------------------------- events and timers */
 /* Sets the timers of all devices again after a step, which may have changed any deadline.
  */
 static void rearm(struct rn_world *w)

@@ -88,7 +88,7 @@ void rn_cm_set_user(struct rn_cm_conn *conn, void *user)
 	conn->info.user = user;
 }
 
-/* ---- Memory ---- */
+/* ---- Memory of the table ---- */
 
 enum {
 	BLOCK_ALIGN = 16,
@@ -367,7 +367,7 @@ void rn_cm_unindex(struct rn_cm *cm, struct rn_cm_conn *conn)
 	conn->in_peer = false;
 }
 
-/* ---- Connections ---- */
+/* ---- Allocation of connections ---- */
 
 struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm)
 {
@@ -523,7 +523,7 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 	return true;
 }
 
-/* ---- Timers ---- */
+/* ---- Timers: retries and time-wait ---- */
 
 /* Time before the first early retry. A host answers within microseconds, and a program
  * usually within milliseconds, but the agreed timeouts are for the slowest peers. So some
@@ -680,7 +680,7 @@ void rn_cm_expire(struct rn_cm *cm, rn_ns now)
 		expire_one(cm, now, RN_CONTAINER_OF(t, struct rn_cm_conn, timer));
 }
 
-/* ---- Events ---- */
+/* ---- Events for the program ---- */
 
 void rn_cm_raise(struct rn_cm *cm, struct rn_cm_conn *conn, enum rn_cm_event_type type,
 		 int status)
@@ -749,7 +749,7 @@ bool rn_cm_next_event(struct rn_cm *cm, struct rn_cm_event *ev)
 	return true;
 }
 
-/* ---- Receiving ---- */
+/* ---- Receiving of messages ---- */
 
 static void (*const handlers[])(struct rn_cm *cm, struct rn_cm_in *in) = {
 	[RN_CM_REQ] = rn_cm_on_req,	      [RN_CM_MRA] = rn_cm_on_mra,

@@ -9,7 +9,7 @@
  */
 #include "cm.h"
 
-/* -------------------------------------------------------------- active side */
+/* -------------------------------- active side: REQ is sent, REP is received */
 /* Compute the local ACK timeout code for a path with packet lifetime code @lifetime and a
  * peer with ACK delay code @ack_delay, as Linux' cm_ack_timeout() does. Codes are
  * logarithms of times, so the code for a sum of two times is the larger of their codes,
@@ -301,7 +301,7 @@ int rn_cm_ready(struct rn_cm *cm, struct rn_cm_conn *conn, const uint8_t *data,
 	return 0;
 }
 
-/* ------------------------------------------------------------- passive side */
+/* -------------------------------------------- passive side: REQ is received */
 static void refuse(struct rn_cm *cm, const struct rn_cm_in *in, uint16_t reason)
 {
 	struct rn_cm_msg msg = {
@@ -493,7 +493,7 @@ void rn_cm_on_req(struct rn_cm *cm, struct rn_cm_in *in)
 		new_conn(cm, in, l);
 }
 
-/* ---- REP ---- */
+/* ---- Sending of a REP ---- */
 
 static void fill_rep(const struct rn_cm *cm, const struct rn_cm_conn *conn,
 		     const struct rn_cm_offer *offer, struct rn_cm_msg *msg)
@@ -548,7 +548,7 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* ---- RTU ---- */
+/* ---- Receiving of an RTU ---- */
 
 static void establish(struct rn_cm *cm, struct rn_cm_conn *conn)
 {

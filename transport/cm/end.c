@@ -356,7 +356,7 @@ void rn_cm_on_drep(struct rn_cm *cm, struct rn_cm_in *in)
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
 }
 
-/* ---- Closing ---- */
+/* ---- Closing of a connection ---- */
 
 /* Tell the peer that the connection ends here, as its state requires. */
 static void say_farewell(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn)

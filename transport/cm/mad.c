@@ -217,7 +217,7 @@ uint32_t rn_cm_data_len(enum rn_cm_attr attr)
 	return l->data_len;
 }
 
-/* ---- Bits ---- */
+/* ---- Reading and writing of bit fields ---- */
 
 static uint64_t get_bits(const uint8_t *p, unsigned bit, unsigned width)
 {
@@ -249,7 +249,7 @@ static void put_bits(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
 		p[bit / 8] |= (uint8_t)((value >> (width - 1) & 1) << (7 - bit % 8));
 }
 
-/* ---- Members ---- */
+/* ---- Members of the parsed form, and whole messages ---- */
 
 static void store(void *member, unsigned size, uint64_t value)
 {

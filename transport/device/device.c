@@ -95,7 +95,7 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 	dev->cfg.gid[index] = *gid;
 }
 
-/* -------------------------------------------------------------- key tables */
+/* ----------------------------------------- tables of QPs, regions and SRQs */
 
 /* Moves a key table to a larger array. Return: the old array, which the caller may free;
  * NULL if it is the built-in one.
@@ -145,7 +145,7 @@ struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn)
 	return node ? RN_CONTAINER_OF(node, struct rn_qp, node) : NULL;
 }
 
-/* ------------------------------------------------------------ transmission */
+/* ------------------------------------------------- transmission of packets */
 
 bool rn_dev_acks_due(const struct rn_dev *dev)
 {

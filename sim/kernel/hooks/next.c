@@ -116,7 +116,7 @@ _Atomic(void *) rnk_next_fn[RNK_FN_COUNT] = {
 	[RNK_FN_pthread_sigmask] = (void *)early_sigmask,
 };
 
-/* ------------------------------------------------------------------------- lookup */
+/* ------------------------------------ lookup of the next definitions of functions */
 static int missing_int(void)
 {
 	errno = ENOSYS;

@@ -287,7 +287,7 @@ RNK_EXPORT int swapcontext(ucontext_t *out, const ucontext_t *in)
 	return rc;
 }
 
-/* -------------------------------------------------------------------- descriptors */
+/* ------------------------------------------ protection of Rocin's own descriptors */
 static _Atomic(rn_own_fd_next_fn *) next_own;
 
 RNK_EXPORT void rocin_watch_fds(rn_own_fd_next_fn *next);

@@ -28,7 +28,7 @@ static int refuse_word(const struct parser *p, const char *word, const char *why
 	return -EINVAL;
 }
 
-/* ----------------------------------------------------------------- values */
+/* ------------------------------------------ values of the words of a rule */
 static bool read_size(const char *text, uint64_t *value)
 {
 	static const char suffixes[] = "KMG";
@@ -139,7 +139,7 @@ static const struct word {
 	{ "gpu=", set_gpu, "is not gpu=0 to gpu=3" },
 };
 
-/* ------------------------------------------------------------------ parse */
+/* -------------------------------------------------------- parser of rules */
 static int parse_word(struct rn_declare_rule *r, const char *word, const struct parser *p)
 {
 	if (strcmp(word, "all") == 0)
@@ -213,7 +213,7 @@ int rn_declare_parse(struct rn_declare *out, const char *text, char *err, size_t
 	return 0;
 }
 
-/* ------------------------------------------------------------------ match */
+/* ------------------------ search for the rule that matches a registration */
 static bool is_match(const struct rn_declare_rule *r, const char *program, uint64_t addr,
 		     uint64_t len, uint32_t access)
 {

@@ -375,7 +375,7 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 	return 0;
 }
 
-/* ----------------------------------------------------------- registrations */
+/* ---------------------------------------- registrations of declared memory */
 /* Counts one user less for each piece in [lo, hi). Called with the host lock held. */
 static void release_range(uintptr_t lo, uintptr_t hi)
 {

@@ -27,7 +27,7 @@ static __thread char last_error[256];
 
 struct rn_gpu_counts rn_gpu_counts;
 
-/* ----------------------------------------------------------------- errors */
+/* -------------------------------------------------------- texts of errors */
 const char *rn_gpu_last_error(void)
 {
 	return last_error;
@@ -173,7 +173,7 @@ int rn_gpu_number(const struct rn_gpu *gpu)
 	return gpu ? gpu->number : -1;
 }
 
-/* -------------------------------------------------------------- attributes */
+/* ----------------------------------------- attributes and counters of GPUs */
 bool rn_gpu_is_off(const struct rn_gpu *gpu)
 {
 	return rn_host_is_off(gpu->host);

@@ -229,7 +229,7 @@ void rn_gpu_bar_store(volatile void *bar, uint64_t value, unsigned size)
 		errno = EFAULT;
 }
 
-/* ------------------------------------------------------------------ flush */
+/* ----------------------------------------------- flush of writes to a GPU */
 static void flush_gpu(struct rn_gpu *gpu)
 {
 	atomic_fetch_add(&rn_gpu_counts.flushes, 1);

@@ -33,7 +33,7 @@ static void unlock_table(void)
 	pthread_mutex_unlock(&table);
 }
 
-/* ------------------------------------------------------------------ views */
+/* -------------------------------------- views: mappings of a GPU's memory */
 /* Maps the three views of a GPU side by side, so that one comparison tells whether an
  * address is in one of them.
  */
@@ -169,7 +169,7 @@ bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset)
 	return yes;
 }
 
-/* ---------------------------------------------------------------- extents */
+/* ------------------------------------ extents: allocated and freed ranges */
 /* Returns the end of an extent, including the guard page behind it. */
 static uint64_t end_of(const struct rn_gpu_extent *e)
 {
@@ -257,7 +257,7 @@ int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes)
 	return err;
 }
 
-/* ------------------------------------------------------------ alloc, free */
+/* --------------------------------------- allocation and freeing of memory */
 /* Reserves an address range for a new extent. Called with the host lock held. */
 static int place_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -433,7 +433,7 @@ int rn_gpu_free(void *ptr)
 	return 0;
 }
 
-/* -------------------------------------------------------------- attributes */
+/* ----------------------------------------------------- attributes of a GPU */
 int rn_gpu_get_attr(struct rn_gpu *gpu, enum rn_gpu_attr attr, uint64_t *value)
 {
 	uint64_t used, bar_used;
@@ -583,7 +583,7 @@ int rn_gpu_dmabuf_find(int fd, uint64_t offset, uint64_t len, rn_iova *addr)
 	return err;
 }
 
-/* ----------------------------------------------------------- registrations */
+/* --------------------------------------------- registrations of GPU memory */
 /* Checks that [offset, offset + len) of the BAR lies in one allocation that is not freed.
  */
 static int check_allocated(struct rn_gpu *gpu, uint64_t offset, uint64_t len)

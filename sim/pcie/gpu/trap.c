@@ -295,7 +295,7 @@ static bool meet_fault(uintptr_t addr)
 	return is_met || !is_stuck;
 }
 
-/* ------------------------------------------------------------ system calls */
+/* ----------------------------------- system calls that use the GPU's pages */
 static _Atomic bool is_any; /* true once the accesses to at least one GPU are trapped */
 
 static bool is_on(void)
@@ -347,7 +347,7 @@ static void close_after_call(void *owner, uintptr_t lo, uintptr_t hi)
 		close_pages(gpu);
 }
 
-/* --------------------------------------------------------- child of fork() */
+/* ----------------------------------- opening of pages in a child of fork() */
 static void open_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
 	(void)gpu;

@@ -43,7 +43,7 @@ static unsigned start_count;
 static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
 
-/* --------------------------------------------------------------- payloads */
+/* ----------------------------------------- slots for the payloads of TLPs */
 /* Allocates slots for @count TLPs, each with a payload of up to @bytes. All are allocated
  * here, because pages that are mapped later could lie at an address that the program has
  * registered and then unmapped, and late writes would damage them. Returns 0 or -ENOMEM.
@@ -96,7 +96,7 @@ static void give_slot(struct rn_host *h, struct rn_host_slot *s)
 	h->free_slot = (uint16_t)(s - h->slots);
 }
 
-/* -------------------------------------------------------------------- set-up */
+/* ------------------------------------- creation and restart of the hierarchy */
 static void in_child(void)
 {
 	forked = true;
@@ -222,7 +222,7 @@ struct rn_host *rn_host_get(void)
 	return h;
 }
 
-/* -------------------------------------------------------------------- lock */
+/* ----------------------------------------------------------- the host lock */
 void rn_host_lock(struct rn_host *h)
 {
 	/* A child of fork() does not lock, because another thread of the parent may have

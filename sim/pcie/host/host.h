@@ -173,7 +173,7 @@ enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *sr
 				 uint32_t len);
 enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint32_t len);
 
-/* ------------------------------------------------------------------- hooks */
+/* --------------------------------------------- hooks: callbacks about TLPs */
 /* Callbacks about TLPs. With place=now issued() and performed() are not called, because
  * no TLP is ever in flight.
  */

@@ -43,7 +43,7 @@ struct rn_nic_lock {
 	struct rn_nic_op *waiting, **waiting_tail;
 };
 
-/* ------------------------------------------------------------- operations */
+/* ------------------------------ operations: reads and atomics of a device */
 /* Takes a new operation. The caller adds 1 to @left for each TLP that it issues. Returns
  * NULL if there is no memory.
  */
@@ -190,7 +190,7 @@ static uint32_t to_boundary(rn_iova addr, uint32_t size)
 	return size - (uint32_t)(addr & (size - 1));
 }
 
-/* ------------------------------------------------------------------- writes */
+/* ---------------------------------------------------------- writes of a NIC */
 /* Tests whether the word around @addr can be written, by atomically adding 0 to it, which
  * other threads do not notice.
  */
@@ -327,7 +327,7 @@ static enum rn_mem_result nic_write(void *ctx, rn_iova dst, const void *src, uin
 	return result;
 }
 
-/* -------------------------------------------------------------------- reads */
+/* ----------------------------------------------------------- reads of a NIC */
 static void piece_read(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	struct rn_nic_op *op = arg;
@@ -659,7 +659,7 @@ void rn_host_resume_by_polls(struct rn_host *h)
 		resume_newest_reads(h);
 }
 
-/* ------------------------------------------------------- reads and atomics */
+/* -------------------------------- functions that begin a read or an atomic */
 static enum rn_mem_result nic_read(void *ctx, void *dst, rn_iova src, uint32_t len,
 				   struct rn_mem_attr attr, uint64_t tag)
 {
@@ -725,7 +725,7 @@ const struct rn_mem_ops rn_host_nic_plain_ops = {
 	.atomic = nic_atomic,
 };
 
-/* -------------------------------------------------------- ended operations */
+/* ----------------------------------- results of operations that have ended */
 bool rn_host_nic_wants_wake(struct rn_host_nic *nic)
 {
 	if (!nic->ended || nic->is_told)

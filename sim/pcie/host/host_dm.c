@@ -43,7 +43,7 @@ void rn_host_dm_remove(struct rn_host_nic *nic, rn_iova addr)
 	free(r);
 }
 
-/* ------------------------------------------------------------------- copies */
+/* -------------------------------------- copies by the CPU to and from a NIC */
 static void write_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
 {

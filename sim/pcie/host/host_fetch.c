@@ -62,7 +62,7 @@ static struct rn_tlp fetch_header(const struct rn_host_nic *nic, enum rn_host_ta
 	};
 }
 
-/* ------------------------------------------------------------- translations */
+/* ------------------------ translations of the addresses that a NIC accesses */
 /* Gives the cache the size that the knob sets, and empties it, unless it already has that
  * size. If memory cannot be allocated, there is no cache, and each translation is read.
  */
@@ -202,7 +202,7 @@ const struct rn_mem_ops rn_host_nic_ops = {
 	.atomic = translated_atomic,
 };
 
-/* ---------------------------------------------------------------- doorbells */
+/* ----------------------------- doorbells, and reads of the WQEs behind them */
 static struct rn_tlp bell_header(const struct rn_host_nic *nic, uint32_t qpn)
 {
 	return (struct rn_tlp){

@@ -7,7 +7,7 @@
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* ---------------------------------------------------------------- regions */
+/* ------------------------------------------------------ regions of memory */
 /* Returns the number of regions that begin at or below @addr. */
 static unsigned upper_bound(const struct rn_host *h, rn_iova addr)
 {

@@ -184,7 +184,7 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 	rn_host_unlock(h);
 }
 
-/* --------------------------------------------------- attaching, detaching */
+/* ---------------------------------------- attaching and detaching of NICs */
 static int put_nic(struct rn_host *h, struct rn_host_nic *nic)
 {
 	int err = ENOSPC;

@@ -7,7 +7,7 @@
 
 #include "host_internal.h"
 
-/* ------------------------------------------------------------------- trace */
+/* ---------------------------------------------- trace of the moves of TLPs */
 static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsigned list)
 {
 	unsigned i = rn_fabric_first(h->fabric, list);
@@ -115,7 +115,7 @@ const char *rn_pcie_agent_name(unsigned agent, char *buf, size_t len)
 	return rn_agent_name(agent, buf, len);
 }
 
-/* ----------------------------------------------------------------- control */
+/* ----------------------------------------- knobs at run time, and counters */
 /* Locks the hierarchy. Returns NULL, without the lock, if this process has no hierarchy.
  */
 static struct rn_host *lock_host(void)

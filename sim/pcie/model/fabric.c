@@ -43,7 +43,7 @@ static unsigned list_of(const struct rn_tlp *t)
 					 : t->route.queue[t->hop];
 }
 
-/* ---- Set-up ---- */
+/* ---- Creation of a fabric ---- */
 size_t rn_fabric_size(uint32_t tlps)
 {
 	assert(tlps > 0 && tlps <= RN_TLPS_MAX);
@@ -67,7 +67,7 @@ struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
 	return f;
 }
 
-/* ---- Lists ---- */
+/* ---- Lists of TLPs ---- */
 /* Appends the TLP to the list that list_of() gives. */
 static void append_to_list(struct rn_fabric *f, unsigned index)
 {
@@ -147,7 +147,7 @@ static void free_place(struct rn_fabric *f, unsigned index)
 	f->count--;
 }
 
-/* ---- Queries ---- */
+/* ---- Queries about a fabric ---- */
 const struct rn_pcie_knobs *rn_fabric_knobs(const struct rn_fabric *f)
 {
 	return &f->knobs;
@@ -298,7 +298,7 @@ unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned ma
 	return n;
 }
 
-/* ---- Moving ---- */
+/* ---- Moves of TLPs ---- */
 static bool has_inside(const struct rn_fabric *f, unsigned target)
 {
 	return rn_agent_is_gpu(target) && f->knobs.gpu_ordering == RN_GPU_ORDER_NONE;
@@ -526,7 +526,7 @@ void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops
 	empty_inside(&run, gpu);
 }
 
-/* ---- Issuing ---- */
+/* ---- Issue of TLPs ---- */
 static void do_at_once(const struct run *run, const struct rn_tlp *tlp)
 {
 	run->ops->perform(run->ctx, tlp);

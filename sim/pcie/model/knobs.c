@@ -182,7 +182,7 @@ static void add_time(struct rn_text *t, uint64_t ns)
 	rn_text_add(t, time_units[i].name);
 }
 
-/* ---- Modes ---- */
+/* ---- Modes and their presets ---- */
 static const char *const mode_names[RN_PCIE_MODE_COUNT] = {
 	[RN_PCIE_STRICT] = "strict",
 	[RN_PCIE_IBTA] = "ibta",
@@ -481,7 +481,7 @@ static void set_field(struct rn_pcie_knobs *k, const struct row *row, uint64_t v
 	}
 }
 
-/* ---- Values ---- */
+/* ---- Values of knobs ---- */
 static bool is_file_name(struct rn_token w)
 {
 	if (w.len == 0 || w.len >= sizeof(common.replay))
@@ -667,7 +667,7 @@ static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int
 	}
 }
 
-/* ---- Parsing ---- */
+/* ---- Parsing of a list of knobs ---- */
 /* Finds a mode by its name; accepts "adv" for adversarial, as litmus files write it. */
 static bool find_mode(struct rn_token w, enum rn_pcie_mode *mode)
 {
@@ -743,7 +743,7 @@ int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_token text, char *er
 	return rc;
 }
 
-/* ---- Contradictions ---- */
+/* ---- Settings that contradict each other ---- */
 /* Pairs of settings that contradict each other, and why. */
 static const struct {
 	const char *a, *b, *why;
@@ -832,7 +832,7 @@ int rn_pcie_check(const struct rn_pcie_knobs *k, char *err, size_t err_len)
 	return 0;
 }
 
-/* ---- Formatting ---- */
+/* ---- Knobs as text ---- */
 int rn_pcie_format(const struct rn_pcie_knobs *k, char *buf, size_t len)
 {
 	struct rn_pcie_knobs preset;

@@ -14,7 +14,7 @@ enum {
 	PATIENCE_MS = 10000, /* how long in ms the writer of a FIFO may stay silent */
 };
 
-/* ---- Files ---- */
+/* ---- Knobs in a file ---- */
 /* Reads from a file that was opened with O_NONBLOCK, so that opening a FIFO without a
  * writer does not hang. If a FIFO has a writer, waits up to PATIENCE_MS for bytes.
  * Returns the number of bytes, 0 at the end of the file, or -errno.

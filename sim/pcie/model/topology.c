@@ -103,7 +103,7 @@ void rn_topology_answer(const struct rn_pcie_knobs *knobs, unsigned from, unsign
 		add_queues(knobs, from, to, route);
 }
 
-/* ---- Names ---- */
+/* ---- Names of queues and agents ---- */
 
 static void add_agent(struct rn_text *t, unsigned agent)
 {

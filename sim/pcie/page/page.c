@@ -49,7 +49,7 @@ static unsigned pins_high;
 /* all entries of the array of pins below this index are in use */
 static unsigned pins_low;
 
-/* --------------------------------------------------------------- watchers */
+/* ---------------------------------------------------- registered watchers */
 static unsigned count_watchers(void)
 {
 	return atomic_load_explicit(&watcher_count, memory_order_acquire);
@@ -115,7 +115,7 @@ bool rn_page_is_stuck(uintptr_t addr, bool was_closed)
 	return times > RETRIES_MAX;
 }
 
-/* ------------------------------------------------------------- protection */
+/* -------------------------------------------------------- rights to pages */
 bool rn_page_is_pinned(uintptr_t at)
 {
 	for (unsigned i = 0; i < pins_high; i++)
@@ -157,7 +157,7 @@ bool rn_page_protect(uintptr_t lo, uintptr_t hi, enum rn_page_rights rights)
 	return set_rights(lo, hi, rights) && ok;
 }
 
-/* ------------------------------------------------------------------- pins */
+/* -------------------------------------- pins: pages that system calls use */
 static int take_pin(uintptr_t lo, uintptr_t hi)
 {
 	unsigned i = pins_low;

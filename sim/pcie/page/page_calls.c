@@ -178,7 +178,7 @@ static void *next_of(unsigned call)
 		result;                   \
 	})
 
-/* ------------------------------------------------------------------- files */
+/* ------------------------------------------ wrappers of functions on files */
 EXPORT ssize_t read(int fd, void *buf, size_t len)
 {
 	return HELD_OPEN(ssize_t, read, (fd, buf, len),
@@ -324,7 +324,7 @@ EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 			 pin_buffer(&p, (uintptr_t)lock, sizeof(*lock)));
 }
 
-/* ------------------------------------------------------------------- exit */
+/* ----------------------------- wrappers of functions that end the process */
 static int (*on_quick_exit)(int status);
 
 void rn_page_at_quick_exit(int (*fn)(int status))
@@ -361,7 +361,7 @@ EXPORT int madvise(void *addr, size_t len, int advice)
 			 pin_buffer(&p, (uintptr_t)addr, len));
 }
 
-/* ----------------------------------------------------------------- sockets */
+/* ---------------------------------------- wrappers of functions on sockets */
 EXPORT ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	return HELD_OPEN(ssize_t, recv, (fd, buf, len, flags),
@@ -400,7 +400,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 			 pin_vector(&p, msg->msg_iov, msg->msg_iovlen));
 }
 
-/* ----------------------------------------------------------------- signals */
+/* -------------------------- wrappers of functions that set signal handlers */
 /* Must the handler that this library has set for @sig be called before the program's
  * handler? A program's handler in its place would get the faults of closed pages and
  * could not handle them. The library's handler passes all other faults on to the

@@ -41,7 +41,7 @@ bool rn_sanitize_is_on(void)
 	return atomic_load_explicit(&is_on, memory_order_relaxed);
 }
 
-/* ---------------------------------------------------------------- coverage */
+/* --------------------------- completions, and the messages that they cover */
 static bool is_data_of(const struct rn_tlp *tlp, enum rn_san_side side)
 {
 	return tlp->kind == RN_TLP_WRITE && (tlp->flags & RN_TLP_DATA) &&
@@ -350,7 +350,7 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_san_note_write(tlp->addr, tlp->len);
 }
 
-/* ------------------------------------------------------------------- reads */
+/* -------------------------------------------------------- judging of reads */
 static bool is_to_range(const struct rn_tlp *tlp, rn_iova addr, uint64_t len)
 {
 	return tlp->kind == RN_TLP_WRITE && rn_tlp_touches(tlp, addr, len);

@@ -98,7 +98,7 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class)
 	return rn_fabric_knobs(classes[class].fabric);
 }
 
-/* ------------------------------------------------------------------ filter */
+/* ------------------------------------ filter: pages without pending writes */
 /* For each hash of a page, the number of writes to such pages that are pending. Most
  * reads meet none, and need not walk the fabrics.
  */
@@ -127,7 +127,7 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len)
 	return false;
 }
 
-/* ------------------------------------------------------------------ fabric */
+/* ------------------------------------------------------- fabric of a class */
 /* Removes from the overtaken writes the oldest one that @match accepts. Returns false if
  * there is none.
  */
@@ -398,7 +398,7 @@ void rn_san_class_atomic_overtaken(const struct rn_san_wr *wr)
 		overtake_in_class(&classes[i], wr);
 }
 
-/* ------------------------------------------------------------------- issue */
+/* -------------------------------------------- issue of TLPs in the classes */
 /* Issues the TLP in the fabric of a class. Returns its place there. */
 static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 {
@@ -516,7 +516,7 @@ void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 	}
 }
 
-/* ------------------------------------------------------------------ events */
+/* ------------------------------------ events, and the TLPs that they force */
 static bool is_served_before(const struct rn_tlp *tlp, const void *arg)
 {
 	const uint64_t *reads = arg;
@@ -742,7 +742,7 @@ void rn_san_class_emptied(rn_iova addr, uint64_t len)
 	force_if(is_to_or_from, &(struct range){ .addr = addr, .len = len });
 }
 
-/* ---------------------------------------------------------------- coverage */
+/* ----------------------------------- completions that cover pending writes */
 void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg, uint32_t cover)
 {
@@ -759,7 +759,7 @@ void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void 
 	}
 }
 
-/* ------------------------------------------------------------------- query */
+/* -------------------------------------------- queries about pending writes */
 /* Returns the newest pending write of a device to the range, or NULL. */
 static const struct rn_tlp *newest_pending(const struct class *c, const struct range *r)
 {
@@ -819,7 +819,7 @@ void rn_san_class_force_oldest(void)
 	force(c, rn_fabric_oldest(c->fabric));
 }
 
-/* ------------------------------------------------------------------- start */
+/* ------------------------------------------------- creation of the classes */
 static void forget_places(struct class *c)
 {
 	const struct rn_san_place none = { .index = RN_TLP_NONE };

@@ -154,7 +154,7 @@ static void close_page(void *arg, uintptr_t at)
 		protect_again(p);
 }
 
-/* ------------------------------------------------------------- host memory */
+/* -------------------------------------------------- registered host memory */
 /* A range of registered memory, in pages. Other data of the program may lie in the first
  * and the last one; on a stack and among thread-local variables only whole pages are
  * watched.
@@ -600,7 +600,7 @@ bool rn_san_is_watched(const struct rn_tlp *tlp)
 	return is_watched;
 }
 
-/* ------------------------------------------------------------ system calls */
+/* --------------------------------------- system calls that use host memory */
 static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 {
 	const struct region *r = regions;

@@ -162,7 +162,7 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 	return of_other(k, reader, tlp);
 }
 
-/* --------------------------------------------------------------- findings */
+/* -------------------------------------------- findings that were reported */
 enum {
 	/* Maximum number of findings that are distinguished, and maximum number of
 	 * reports that are written: a user does not read more.
@@ -190,7 +190,7 @@ static unsigned long long suppressed;
 static unsigned wrong;
 static struct rn_report writer;
 
-/* -------------------------------------------------------------------- text */
+/* ----------------------------------------------------- reports of findings */
 /* Texts of reports that wait. They are not allocated, because reports are made in the
  * SIGSEGV handler.
  */
@@ -558,7 +558,7 @@ bool rn_san_report_read(const struct rn_san_read *r)
 	return rn_san_report(&report);
 }
 
-/* ---------------------------------------------------------------- requests */
+/* ------------------------------------------------- findings about requests */
 static void say_request(const char *label, const struct rn_san_wr *wr)
 {
 	add_text("  %-10s  %s, wr_id %#llx, request %u", label,
@@ -631,7 +631,7 @@ void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *firs
 	write_finding(RN_SAN_FENCE, key_of(q, second), second->stack);
 }
 
-/* ----------------------------------------------------------- start, exit */
+/* -------------------------------------- summary, and exit of the program */
 static void say_counts(unsigned long long different)
 {
 	if (different > said_count)

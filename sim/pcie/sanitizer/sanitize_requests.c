@@ -95,7 +95,7 @@ static void let_go_of_source(struct rn_san_wr *wr)
 	rn_san_early_free(wr);
 }
 
-/* ---------------------------------------------------------------------- QPs */
+/* ------------------------------------------------------------ lookup of QPs */
 
 static struct rn_san_qp **bucket_of_qp(unsigned agent, uint32_t qpn)
 {
@@ -146,7 +146,7 @@ void rn_san_forget(struct rn_host *h, unsigned agent, uint32_t qpn)
 		forget_in(&buckets[i], agent, qpn);
 }
 
-/* ---------------------------------------------------------------- requests */
+/* -------------------------------------------------------- requests of a QP */
 struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg)
 {
 	struct rn_san_wr *wr = q && q->room ? &q->wr[msg % q->room] : NULL;
@@ -254,7 +254,7 @@ struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp)
 	return NULL;
 }
 
-/* -------------------------------------------------------------------- CQEs */
+/* ---------------------------------------- CQEs by their slots in the rings */
 /* Hash table of CQEs by the address of their slot in the ring, with open addressing;
  * entries are replaced but never removed.
  */
@@ -318,7 +318,7 @@ const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot)
 	return place->slot ? place : NULL;
 }
 
-/* ------------------------------------------------------------------ digest */
+/* ----------------------------------------------- digest of a source buffer */
 static uint64_t mix_word(uint64_t digest, uint64_t word)
 {
 	digest = rn_hash_word(digest ^ word);

@@ -72,7 +72,7 @@ static char event[LINE_MAX_LEN] = "the start";
 static char last_line[LINE_MAX_LEN];
 static unsigned line_count, event_count;
 
-/* ------------------------------------------------------------------- names */
+/* --------------------------------------------------------- names of writes */
 unsigned rn_san_qp_order(unsigned agent, uint32_t qpn)
 {
 	unsigned order = 0;
@@ -136,7 +136,7 @@ static int compare_hashes(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* ------------------------------------------------------------------ record */
+/* ---------------------------------------- record of late and landed writes */
 /* Adds a line to the record, unless the last line is the same: all TLPs of a write have
  * the same name. The line is written at once, because the program may crash.
  */
@@ -187,7 +187,7 @@ void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page)
 	add_line(line);
 }
 
-/* ------------------------------------------------------------------ events */
+/* -------------------------------------------------------- record of events */
 static void add_event(void)
 {
 	char line[LINE_MAX_LEN];
@@ -254,7 +254,7 @@ void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t ms
 	add_event();
 }
 
-/* ------------------------------------------------------------------- start */
+/* ------------------------------------------------- reading of the schedule */
 static bool add_late(const char *name)
 {
 	uint64_t *more = realloc(late, (late_count + 1) * sizeof(*late));

@@ -51,7 +51,7 @@ int rn_storage_fail(int error, const char *fmt, ...)
 	return error;
 }
 
-/* --------------------------------------------------------------------- the driver */
+/* ---------------------------------------------- opening and closing of the driver */
 static void init_once(void)
 {
 	pthread_condattr_t attr;
@@ -259,7 +259,7 @@ void rn_storage_settle(void)
 		rn_storage_settle_range(0, UINT64_MAX);
 }
 
-/* ------------------------------------------------------------------------- files */
+/* -------------------------------------------------------------- registered files */
 /* Opens the same file again without O_DIRECT. Returns the new descriptor, @fd itself if
  * it does not have that flag, or -errno.
  */
@@ -351,7 +351,7 @@ int rn_storage_handle_set_drive(struct rn_storage_file *f, unsigned drive)
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- buffers */
+/* ------------------------------------------------------------ registered buffers */
 /* Checks that [base, base + len) is host memory or memory of one GPU throughout and can
  * be read at both ends. Sets @place. Returns 0 or -errno.
  */

@@ -172,7 +172,7 @@ static bool must_end(const struct rn_drive_command *c)
 	return yes;
 }
 
-/* ------------------------------------------------------------------- commands */
+/* ------------------------------------------------------ execution of commands */
 /* Transfers bytes from the file to memory. run_read() and run_write() return the number
  * of bytes; if an error stopped the transfer, *@error is its errno.
  */
@@ -323,7 +323,7 @@ static void *drive_main(void *arg)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ the thread */
+/* ----------------------------------------------------------- thread of a drive */
 int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 {
 	pthread_attr_t attr;

@@ -27,7 +27,7 @@ enum {
 	STEPS_ADVERSARIAL = 64,
 };
 
-/* ----------------------------------------------------------------------- checks */
+/* -------------------------------- checks of a transfer, and choice of its route */
 static int check_io(const struct rn_storage_io *io)
 {
 	uintptr_t base = (uintptr_t)io->base;
@@ -139,7 +139,7 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 	return err;
 }
 
-/* ----------------------------------------------------------------------- copies */
+/* -------------------------------------- copies between bounce buffer and memory */
 /* Pushes earlier writes of other devices to the GPU by a read through its BAR. On real
  * hardware the CPU would launch a copy on the GPU, which orders these writes before
  * the copy.
@@ -245,7 +245,7 @@ static void put_bounce(struct rn_storage_req *r)
 		rn_storage_gpu_bounce_put(r->gpu_bounce);
 }
 
-/* ------------------------------------------------------------------------ steps */
+/* ---------------------------------------------------------- steps of a transfer */
 static void end_request(struct rn_storage_req *r, enum rn_storage_status status,
 			ssize_t result)
 {
@@ -405,7 +405,7 @@ void rn_storage_req_end_cancelled(struct rn_storage_req *r)
 	end_with(r, ECANCELED);
 }
 
-/* ---------------------------------------------------------------------- waiting */
+/* -------------------------------------------------------- waiting for transfers */
 /* Takes one completion entry and continues its transfer. Called with the lock held;
  * releases the lock meanwhile. Returns false if there is no entry.
  */

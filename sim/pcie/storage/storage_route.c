@@ -39,7 +39,7 @@ const char *rn_storage_reason_text(enum rn_storage_reason reason)
 	return (unsigned)reason < RN_STORAGE_REASON_COUNT ? reasons[reason] : "?";
 }
 
-/* --------------------------------------------------------------------- settings */
+/* ------------------------------------------------------ parsers of the settings */
 static int find_way(const char *word, size_t len)
 {
 	for (int w = 0; w < RN_STORAGE_WAY_COUNT; w++)
@@ -157,7 +157,7 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- choice */
+/* ------------------------------------------------------------ choice of a route */
 /* Is the memory in host memory, or in a GPU that is below the same switch as the drive?
  */
 static bool is_below_switch(const struct rn_storage_facts *f)
@@ -238,7 +238,7 @@ int rn_storage_route_choose(const struct rn_storage_policy *policy,
 	return -EHOSTUNREACH;
 }
 
-/* ------------------------------------------------------------------------- text */
+/* ---------------------------------------------------------------- route as text */
 static const char *memory_name(int gpu, char *buf, size_t len)
 {
 	if (gpu < 0)

@@ -39,7 +39,7 @@ struct rn_storage_stream {
 	int error; /* the first error since the last rn_storage_stream_synchronize() */
 };
 
-/* ----------------------------------------------------------------------- the work */
+/* ------------------------------------- thread that executes the items of a stream */
 static int run_transfer(const struct item *i)
 {
 	struct rn_storage_req r = { .io = { .op = i->op,
@@ -118,7 +118,7 @@ static void *stream_main(void *arg)
 	return NULL;
 }
 
-/* ---------------------------------------------------------------------- the stream */
+/* -------------------------------------------------------- streams and their queues */
 int rn_storage_stream_create(struct rn_storage_stream **stream)
 {
 	struct rn_storage_stream *s;

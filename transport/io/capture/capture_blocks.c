@@ -22,7 +22,7 @@ enum {
 	SENT_BY_US = 4,
 };
 
-/* --------------------------------------------------------------------- headers */
+/* ------------------------------------------------ headers of a captured packet */
 static uint16_t find_ip_id(const struct rn_capture_record *rec, const uint8_t *body)
 {
 	if ((rec->flags & RN_CAPTURE_SENT) || rec->cap < rec->len)

@@ -48,7 +48,7 @@ struct tap_file {
 	char buffer[BUFFER];
 };
 
-/* ----------------------------------------------------------------- libpcap */
+/* ------------------------------------------------------ loading of libpcap */
 static bool find_symbols(struct tap_file *f)
 {
 	const struct {
@@ -129,7 +129,7 @@ static int start_dump(struct tap_file *f)
 	return f->dumper ? 0 : -ENOMEM;
 }
 
-/* ---------------------------------------------------------------- the file */
+/* -------------------------------------------------------- the capture file */
 static void free_file(struct tap_file *f)
 {
 	if (f->stream)
@@ -200,7 +200,7 @@ static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
 	f->api.dump((u_char *)f->dumper, &hdr, data);
 }
 
-/* ---------------------------------------------------------------- the layer */
+/* --------------------------------------- the layer in front of the back end */
 struct rn_tap {
 	struct rn_net net;
 	struct rn_net *inner;

@@ -14,7 +14,7 @@
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 
-/* ----------------------------------------------------------------------- numbers */
+/* ------------------------------------------------------------ numbers with units */
 enum {
 	HOUR_S = 3600,
 };
@@ -78,7 +78,7 @@ bool rn_fault_time(const char *s, size_t len, rn_ns *time)
 	return false;
 }
 
-/* -------------------------------------------------------------------- short form */
+/* ---------------------------------------------------------- short form of faults */
 struct item {
 	const char *name;
 	/* offset of the item's value, a uint32_t in struct rn_fault_spec */
@@ -183,7 +183,7 @@ void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *r
 	rn_fault_rules_append(rules, &out);
 }
 
-/* ------------------------------------------------------------------------- files */
+/* -------------------------------------------------------------- reading of files */
 enum {
 	PATIENCE_MS = 10000, /* maximum wait in ms for data from a pipe */
 };

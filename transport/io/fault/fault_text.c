@@ -89,7 +89,7 @@ enum {
 	ERRNO_MAX = 4095,
 };
 
-/* ---------------------------------------------------------------------- numbers */
+/* ----------------------------------------------------------- numbers and ranges */
 /* Read a decimal number, or 0x and up to 16 hexadecimal digits. */
 static bool read_number(const char *s, size_t len, uint64_t *value)
 {
@@ -119,7 +119,7 @@ static bool read_range(const char *s, size_t len, uint64_t *first, uint64_t *las
 	return true;
 }
 
-/* ---------------------------------------------------------------------- opcodes */
+/* ------------------------------------------------------------- names of opcodes */
 static bool is_same_letter(char c, char upper)
 {
 	return c == upper || (upper >= 'A' && upper <= 'Z' && c == upper - 'A' + 'a');
@@ -204,7 +204,7 @@ static bool read_opcodes(const char *s, size_t len, uint64_t ops[RN_FAULT_OPS / 
 	return true;
 }
 
-/* ------------------------------------------------------------------ CM messages */
+/* --------------------------------------------------------- names of CM messages */
 static uint16_t like_mads(const char *s, size_t len)
 {
 	uint16_t found = 0;
@@ -293,7 +293,7 @@ static bool read_errno(const char *s, size_t len, int *error)
 	return false;
 }
 
-/* --------------------------------------------------------------------- conditions */
+/* ----------------------------------------------------------- words for conditions */
 static bool read_small(const struct piece *p, uint64_t min, uint64_t max, uint64_t *value)
 {
 	return read_number(p->value, p->value_len, value) && *value >= min &&
@@ -479,7 +479,7 @@ static const struct word words[] = {
 };
 /* clang-format on */
 
-/* ------------------------------------------------------------------------ actions */
+/* -------------------------------------------------------------- words for actions */
 static bool act_plain(struct rn_fault_rule *r, const struct piece *p)
 {
 	(void)r;
@@ -551,7 +551,7 @@ static const struct action actions[] = {
 };
 /* clang-format on */
 
-/* --------------------------------------------------------------------------- words */
+/* -------------------------------------------------- splitting of a text into words */
 enum {
 	/* maximum bytes of a wrong word that an error message quotes */
 	WORD_SHOWN = 60,
@@ -618,7 +618,7 @@ static bool is_named(const struct piece *p, const char *name)
 	"drop, duplicate, delay, reorder, corrupt, mark, set, nak, norecv, kill, " \
 	"overrun, cut, fail or seed"
 
-/* -------------------------------------------------------------------------- rules */
+/* -------------------------------------------------------------- reading of a rule */
 static void keep_ops(struct rn_fault_rule *r, uint32_t flags, bool connected)
 {
 	for (unsigned i = 0; i < RN_FAULT_OPS; i++) {
@@ -773,7 +773,7 @@ static int read_seed(struct cursor *c, const struct piece *p, uint64_t *seed)
 	return next_piece(c, &more) ? refuse_word(c, &more, "nothing after the seed") : 0;
 }
 
-/* --------------------------------------------------------------------------- texts */
+/* ------------------------------------------------------ reading of a text of rules */
 static int read_statement(struct cursor *c, struct rn_fault_rules *rules)
 {
 	struct piece p;
@@ -838,7 +838,7 @@ int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rul
 	return rc;
 }
 
-/* --------------------------------------------------------------------- all forms */
+/* ------------------------------------------------ reading of all forms of faults */
 /* Read rules from the file @path. Return: 0, -EINVAL, -errno of open() and read(),
  * or -EFBIG.
  */

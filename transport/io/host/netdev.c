@@ -47,7 +47,7 @@ struct iface {
 	bool has_mac;
 };
 
-/* ---- Addresses ---- */
+/* ---- Addresses of interfaces ---- */
 
 static struct rn_gid gid_from_ipv4(const struct in_addr *addr)
 {
@@ -360,7 +360,7 @@ static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface
 	return guid ^ local_bit;
 }
 
-/* ---- Interfaces ---- */
+/* ---- Interfaces of devices ---- */
 
 static bool find_iface(const struct discovery *d, const char *ifname, struct iface *out)
 {

@@ -58,7 +58,7 @@ bool rn_own_fd_is_there(int fd);
  */
 bool rn_own_fd_all_there(void);
 
-/* ----------------------------------------------------------- any descriptor */
+/* --------------------------------------------- functions for any descriptor */
 /* Move @fd above the three standard descriptors, because some programs close and reopen
  * those. Return: the new descriptor, close-on-exec, or @fd if it is above already; on
  * failure -errno, and @fd is closed.
@@ -76,7 +76,7 @@ int rn_fd_own(int fd);
  */
 void rn_fd_close(int fd);
 
-/* ------------------------------------------------------------ output files */
+/* ------------------------------------- output files in a program's process */
 /* An output file that is locked, so that only the process that has opened it
  * writes to it.
  *

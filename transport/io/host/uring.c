@@ -40,7 +40,7 @@ struct rn_uring {
 	struct io_uring ring;
 };
 
-/* ----------------------------------------------------------------- liburing */
+/* ------------------------------------------------------ loading of liburing */
 static struct uring_api api;
 static bool has_api;
 
@@ -75,7 +75,7 @@ static void load_liburing(void)
 	has_api = true;
 }
 
-/* ----------------------------------------------------------------- open, close */
+/* ---------------------------------------------- opening and closing of a queue */
 /* Make a queue with the first entry of `flags` that this kernel accepts; for flags that
  * it does not know the kernel returns EINVAL.
  */
@@ -195,7 +195,7 @@ int rn_uring_begin(struct rn_uring *u)
 			  0);
 }
 
-/* ----------------------------------------------------------------- requests */
+/* ------------------------------------------------- requests and completions */
 bool rn_uring_poll(struct rn_uring *u, int fd, uint64_t tag)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);

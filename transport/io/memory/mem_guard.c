@@ -124,7 +124,7 @@ static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
 	return info->si_code == SI_KERNEL || (at >= g->lo && at < g->hi);
 }
 
-/* -------------------------------------------------- the program's handlers */
+/* ------------------------------------------------- handlers of the program */
 static void take_default(int sig, siginfo_t *info)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -453,7 +453,7 @@ bool rn_guard_ready(void)
 	return atomic_load_explicit(&ready, memory_order_relaxed);
 }
 
-/* -------------------------------------------------------------- signal mask */
+/* ------------------------------------------------ signal mask of the thread */
 void rn_guard_unblock(struct rn_guard *g, struct rn_guard_thread *t)
 {
 	sigset_t both;

@@ -106,7 +106,7 @@ int rn_spawn(const struct rn_spawn *s)
 	return rc;
 }
 
-/* ------------------------------------------------------------- descriptors */
+/* ----------------------------------------- descriptors for the new program */
 /* Moves @fd to a number above those of the program's descriptors, so that the later
  * dup3() to its final number clears close-on-exec. Returns 0 with the new descriptor in
  * @out, or -errno with -1 in @out.

@@ -16,7 +16,7 @@
 #include "transport/io/host/write_all.h"
 #include "transport/io/process/stack.h"
 
-/* ------------------------------------------------------------------ options */
+/* ----------------------------------------------------- words of the options */
 static bool set_exit_code(struct rn_report_options *o, const char *text)
 {
 	char *end;
@@ -204,7 +204,7 @@ void rn_report_flush(struct rn_report *r)
 	write_log(r, final_text(r));
 }
 
-/* --------------------------------------------------------------------- JSON */
+/* ----------------------------------------------------------- output as JSON */
 struct json {
 	struct rn_report *r;
 	size_t used;
@@ -328,7 +328,7 @@ static void write_json(struct rn_report *r, const struct rn_report_finding *f,
 	(void)rn_write_all(r->json_fd, r->escaped, j.used);
 }
 
-/* -------------------------------------------------------------------- JUnit */
+/* ---------------------------------------------------------- output as JUnit */
 static void put_xml(struct json *j, const char *text)
 {
 	for (; *text; text++) {
@@ -392,7 +392,7 @@ static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 	write_junit_ends(r);
 }
 
-/* ----------------------------------------------------------------- findings */
+/* ------------------------------------------------------ writing of findings */
 /* Does a suppression name this frame, a line such as "#0 0x55d0c214 in start
  * /home/me/server.c:118:7"?
  */
