@@ -173,7 +173,7 @@ uint32_t rn_cm_conn_count(const struct rn_cm *cm)
  * peer that did not get the REP sends its request again, which brings new credit. A peer
  * that got the REP, but whose RTU was lost, sends nothing by itself; so an address that
  * has proven itself stays proven for some time, for all of its connections, and only the
- * first one of a peer has fewer copies than its REQ allows.
+ * REP of a peer's first connection is repeated less often than the REQ allows.
  */
 
 /* Time for which an address stays proven, from the last message that shows it. */

@@ -813,7 +813,7 @@ static void send_ack(struct answer *a, const struct rnk_nl_asker *asker, int err
 	end_answer(a);
 }
 
-/* Sends the end of an answer of many messages. */
+/* Sends the message NLMSG_DONE, which ends an answer of several messages. */
 static void send_done(struct answer *a, int error)
 {
 	const struct nlmsghdr hdr = {

@@ -228,7 +228,7 @@ static int add_variables(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* Does the page lie among the thread-local variables of this thread? The handler of
- * SIGSEGV uses some before it can open a page.
+ * SIGSEGV uses some of these variables before it can open a page.
  */
 static bool is_thread_local(uintptr_t page)
 {
