@@ -267,7 +267,7 @@ const uint8_t *rn_packet_payload(const struct rn_packet *p, uint32_t len)
 	return p->payload;
 }
 
-/* ---------------------------------------------------------------------- as text */
+/* ----------------------------------------------------------------- text of a packet */
 
 /* A line to which text is appended; text that does not fit is cut off. */
 struct line {
@@ -458,7 +458,7 @@ static void add_mad(struct line *l, const struct rn_packet *p)
 	add_message(l, &msg);
 }
 
-/* Adds the words for the part of the packet from its BTH on. */
+/* Appends the text of the packet from its BTH on. */
 static void add_transport(struct line *l, const struct rn_packet *p)
 {
 	const struct rn_bth *bth = &p->bth;

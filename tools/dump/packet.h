@@ -15,11 +15,12 @@
 
 /* How much of a packet can be parsed. */
 enum rn_packet_form {
-	RN_PACKET_WHOLE,     /* all fields below are valid */
-	RN_PACKET_NO_BTH,    /* the packet is shorter than a BTH; @bth is not valid */
-	RN_PACKET_VERSION,   /* TVer of the BTH is not 0; @bth is not valid */
-	RN_PACKET_NO_OPCODE, /* the opcode is not defined; headers are not valid */
-	/* the packet is shorter than its headers, which are not valid */
+	RN_PACKET_WHOLE,   /* all fields below are valid */
+	RN_PACKET_NO_BTH,  /* the packet is shorter than a BTH; @bth is not valid */
+	RN_PACKET_VERSION, /* TVer of the BTH is not 0; @bth is not valid */
+	/* bth.opcode is not defined; the headers below @op are not valid */
+	RN_PACKET_NO_OPCODE,
+	/* the packet is shorter than the headers of its opcode, which are not valid */
 	RN_PACKET_SHORT,
 	RN_PACKET_CUT, /* the capture ends within the headers, which are not valid */
 };
@@ -47,11 +48,13 @@ struct rn_packet {
 	enum rn_packet_form form;
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* first byte of the BTH */
-	/* length in bytes from BTH to ICRC, according to the UDP header */
+	/* length in bytes from the BTH to the end of the ICRC, according to the UDP
+	 * header
+	 */
 	uint32_t said;
 	uint32_t have; /* number of those @said bytes that were captured */
 	struct rn_bth bth;
-	const struct rn_opcode_info *op; /* description of bth.opcode */
+	const struct rn_opcode_info *op; /* table entry of bth.opcode */
 	/* Headers behind the BTH. Those whose flag is set in op->flags are valid. */
 	struct rn_reth reth;
 	struct rn_atomic_eth atomic;

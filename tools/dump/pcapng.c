@@ -52,14 +52,14 @@ struct rn_pcapng_interface {
 	char name[NAME_LEN], description[DESCRIPTION_LEN];
 };
 
-/* The rest of a block, which is not parsed yet. */
+/* The part of a block that is not parsed yet. */
 struct rest {
 	const struct rn_pcapng_reader *r;
 	const uint8_t *at;
 	uint32_t len;
 };
 
-/* ----------------------------------------------------------------------- numbers */
+/* ----------------------------------------- numbers in the byte order of the section */
 static uint16_t get16(const struct rn_pcapng_reader *r, const uint8_t *p)
 {
 	uint16_t v;
@@ -125,7 +125,7 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 	return ns;
 }
 
-/* ------------------------------------------------------------------------- texts */
+/* ------------------------------------------------------- texts of a block's options */
 /* Returns the length in bytes of the UTF-8 character at @p; 0 if it is invalid, or a
  * control character, which could move a terminal's cursor.
  */
@@ -322,8 +322,8 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 }
 
 /* ---------------------------------------------------------------- blocks of all kinds */
-/* Finds out the byte order of the section that begins at @head. Returns false if it is no
- * valid section header.
+/* Finds out the byte order of the section that begins at @head. Returns false if @head is
+ * no valid Section Header Block.
  */
 static bool has_order(const uint8_t *head, bool *is_swapped)
 {
@@ -371,7 +371,9 @@ int rn_pcapng_block(struct rn_pcapng_reader *r, const uint8_t *block, uint32_t l
 		return read_packet(r, block, len, found);
 	case BLOCK_SIMPLE_PACKET:
 		return read_simple(r, block, len, found);
-	/* blocks with names, statistics or secrets, and unknown ones, are skipped */
+	/* blocks with names, statistics or secrets, and blocks of unknown types, are
+	 * skipped
+	 */
 	default:
 		return 0;
 	}

@@ -64,8 +64,9 @@ uint32_t rn_pcapng_block_len(const struct rn_pcapng_reader *r, const uint8_t *he
  * @len:	Its length, as rn_pcapng_block_len() returned it
  * @found:	Out: the packet, if the block is a packet
  *
- * Return: 1 for a packet; 0 for any other block, of which descriptions of interfaces are
- *	stored in @r; -EINVAL if the block contradicts itself or earlier blocks; -ENOMEM.
+ * Return: 1 for a packet; 0 for any other block (if it describes an interface, the
+ *	description is stored in @r); -EINVAL if the block contradicts itself or earlier
+ *	blocks; -ENOMEM.
  */
 int rn_pcapng_block(struct rn_pcapng_reader *r, const uint8_t *block, uint32_t len,
 		    struct rn_pcapng_found *found);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - the table of rules that a capture is judged by, that of half-connections (see
- * watch.h), the dispatch of packets, and the counters.
+/* watch.c - the table of rules that captured packets are checked against, the table of
+ * half-connections (see watch.h), the dispatch of packets, and the counters.
  */
 #include "watch.h"
 
@@ -12,7 +12,7 @@
 #include "rocin/hash.h"
 #include "watch_internal.h"
 
-/* ----------------------------------------------------------------------- the rules */
+/* ---------------------------------------------- table of the rules of the transport */
 
 const struct rn_watch_rule_info rn_watch_rule_info[RN_RULE_COUNT] = {
 #define X(r, n, t, s, l, text)                   \
@@ -134,7 +134,7 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 
 /* ---- Processing of a packet ---- */
 
-/* ---------------------------------------------------------------------------- counts */
+/* -------------------------------------------------- statistics of a half-connection */
 enum {
 	/* number of buckets for each doubling of the round trip time */
 	RTT_STEPS = 4,
@@ -156,7 +156,7 @@ const char *rn_watch_cause_text(enum rn_watch_cause cause)
 	return cause_texts[cause];
 }
 
-/* ---- Time ---- */
+/* ---- Time slices ---- */
 
 static void fold(struct rn_watch_bucket *into, const struct rn_watch_bucket *b)
 {
@@ -196,7 +196,9 @@ static struct rn_watch_bucket *bucket_at(struct rn_watch_flow *f, rn_ns at)
 		f->half.bucket_start = at;
 		f->half.bucket_width = BUCKET_FIRST;
 	}
-	/* The capture may have earlier times than that of the first packet. */
+	/* A captured packet may have an earlier time than the first packet of the
+	 * capture.
+	 */
 	if (at <= f->half.bucket_start)
 		return f->bucket;
 	while ((at - f->half.bucket_start) / f->half.bucket_width >= RN_WATCH_BUCKETS)
@@ -323,8 +325,8 @@ rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share)
 }
 
 /* ------------------------------------------------------------- connection management */
-/* Messages of the connection manager tell which two QPs are connected, and the first PSN
- * of each.
+/* Messages of the connection manager say which two QPs are connected, and with which PSN
+ * each of them starts.
  */
 
 enum {
@@ -391,8 +393,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Processes a REP, with which both QPs and PSNs are known. A REP that is sent again finds
- * no stored REQ.
+/* Processes a REP: from now on the QPNs and first PSNs of both sides are known. For a REP
+ * that is sent again there is no stored REQ any more.
  */
 static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 {

@@ -30,9 +30,9 @@ enum rn_watch_level {
 };
 
 /* clang-format off */
-/* The rules: symbol; name in texts and JSON; rules of tests/rules.md that say the same;
- * section or annex of the specification; what breaking it means (enum rn_watch_level); and
- * the rule in words.
+/* The rules: symbol; name in texts and JSON; the numbers that tests/rules.md gives the
+ * rule; section or annex of the specification; what breaking it means (enum
+ * rn_watch_level); and the rule in words.
  */
 #define RN_WATCH_RULES(X) \
 	/* Rules about single packets. */ \
@@ -124,13 +124,14 @@ enum rn_watch_cause {
 	 * in the capture
 	 */
 	RN_CAUSE_DOUBLE,
-	/* Captured for the first time, but out of order: it was late, or lost before the
-	 * place of the capture.
+	/* The packet is captured for the first time, but out of order: it came late, or
+	 * its first transmission was lost before the place of the capture.
 	 */
 	RN_CAUSE_LATE,
 	RN_CAUSE_NAK,
 	RN_CAUSE_RNR,
-	/* the requester requests the rest of a READ again, after a gap in the responses
+	/* the requester asks for the rest of a READ again, after a gap in the READ
+	 * responses
 	 */
 	RN_CAUSE_READ_GAP,
 	RN_CAUSE_TIMEOUT,
@@ -144,7 +145,7 @@ enum rn_watch_cause {
 const char *rn_watch_cause_text(enum rn_watch_cause cause);
 
 enum {
-	/* value of an index that stands for "no half-connection" */
+	/* index that stands for "no half-connection" */
 	RN_WATCH_NONE = UINT32_MAX,
 };
 
@@ -173,7 +174,8 @@ struct rn_watch_verdict {
 
 /* Statistics of one time slice. */
 struct rn_watch_bucket {
-	uint64_t bytes; /* bytes of messages that were acknowledged or read */
+	/* payload bytes of requests that were acknowledged, and bytes that were READ */
+	uint64_t bytes;
 	uint32_t resent;
 	uint32_t naks;
 	uint32_t window; /* maximum number of unacknowledged PSNs */
@@ -243,8 +245,8 @@ void rn_watch_close(struct rn_watch *w);
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 		     struct rn_watch_verdict *out);
 
-/* Return the number of half-connections, and half-connection @i, from 0 on. The pointer
- * is valid until the next packet.
+/* rn_watch_halves() returns the number of half-connections, and rn_watch_half() the one
+ * with index @i. The pointer is valid until the next packet.
  */
 uint32_t rn_watch_halves(const struct rn_watch *w);
 const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
@@ -252,8 +254,8 @@ const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
 /* Returns the number of the half-connection in the other direction, or RN_WATCH_NONE. */
 uint32_t rn_watch_peer(const struct rn_watch *w, uint32_t i);
 
-/* Returns the round trip time that a share of @share (0..1) of the measured ones does not
- * exceed, with an error of at most 19 %; 0 if none was measured.
+/* Returns a quantile of the measured round trip times: the time that the fraction @share
+ * (0..1) of them does not exceed, with an error of at most 19 %; 0 if none was measured.
  */
 rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share);
 

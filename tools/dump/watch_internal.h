@@ -49,7 +49,8 @@ struct rn_watch_record {
 	uint32_t anew_at;
 	uint32_t payload_len;
 	uint32_t got; /* number of READ responses that came in order */
-	/* number of READ responses up to the last one that came after a gap */
+	/* number of READ responses up to and including the last one that came after a gap
+	 */
 	uint32_t beyond;
 	uint64_t va;
 	uint32_t rkey, dma_len;
@@ -80,9 +81,9 @@ struct rn_watch_flow {
 	 */
 	bool is_loose;
 	LIST_ENTRY(rn_watch_flow) loose;
-	/* Numbers of packets in the capture: with which the connection may have begun, of
-	 * the last request, at which the peer was assigned, and of the last response that
-	 * certainly came from this peer.
+	/* Positions in the capture, as packet numbers: of the packet with which the
+	 * connection may have begun, of its last request, of the packet at which the peer
+	 * was assigned, and of the last response that certainly came from this peer.
 	 */
 	uint64_t begun, asked, paired, confirmed;
 	struct rn_watch_flow
@@ -122,7 +123,7 @@ struct rn_watch_flow {
 	struct rn_psn recover;
 	struct rn_watch_record *record; /* ring of records; @room is a power of two */
 	uint32_t room, head, count;
-	/* It is known which message is in progress; false after a gap. */
+	/* True if it is known which message is in progress; false after a gap. */
 	bool knows_message;
 	uint8_t kind; /* enum rn_op_kind of the message in progress, 0 if none */
 	uint32_t dma_len, message_len;
@@ -135,7 +136,7 @@ struct rn_watch_flow {
 	/* The fields from here on describe the responses to these requests. */
 	struct rn_watch_nak nak;
 	bool has_msn; /* @msn_low and @msn_high are valid */
-	/* The message counts of records before this PSN are wrong. */
+	/* The field @messages of records before this PSN is wrong. */
 	struct rn_psn msn_since;
 	/* The MSN is msn_ref + an offset in [msn_low, msn_high] + the number of messages
 	 * counted here.
@@ -201,12 +202,12 @@ uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f
 void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_flow *b,
 		   bool is_sure);
 
-/* Marks the peer of this half as not certain any more. */
+/* Marks the peer of @f as no longer certain. */
 void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f);
 
-/* Ends the connection of @f, as a new one begins. The other direction begins a new one as
- * well, unless @f got its peer after its last request, because then this peer may already
- * belong to the new connection.
+/* Ends the connection of @f, because a new connection begins. The half-connection in the
+ * other direction starts anew as well, unless it was made the peer of @f after the last
+ * request of @f: then it may already belong to the new connection.
  */
 void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f);
 

@@ -5,9 +5,10 @@
  * QP numbers are used again: the next run of a program often gets the same QPNs and PSNs
  * as the run before. A packet names only its destination QP, so if the QP at one side is
  * a new one, a response may belong to requests that went to another QP than before. But a
- * response can only answer a request that was sent. If a single half has sent its PSN,
- * that half and the half of the response are certainly a pair. If several halves have
- * sent it, one of them is chosen, and what follows is not reported as a broken rule.
+ * response can only answer a request that was sent. If only one half-connection has sent
+ * a request with the PSN of the response, the two halves are certainly a pair. If several
+ * have sent that PSN, one of them is chosen, and for a while no response to any of them
+ * is reported as breaking a rule.
  */
 #include <string.h>
 
@@ -135,9 +136,9 @@ void rn_watch_doubt(struct rn_watch_flow *f)
 	f->doubt_to = f->next;
 }
 
-/* Ends the uncertainty about the state of a half-connection. Drops what was learned from
- * responses meanwhile, and the records of requests, since these may belong to another
- * connection.
+/* Marks the state of a half-connection as certain again. Drops what was learned from
+ * responses while it was uncertain, and the records of the requests from before that,
+ * since all of these may belong to another connection.
  */
 void rn_watch_believe(struct rn_watch_flow *f)
 {
@@ -323,8 +324,8 @@ struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_f
 {
 	struct rn_watch_flow *g = find_asker(job, f);
 
-	/* Responses that came since @g began were assigned to another half-connection;
-	 * they may have been responses to @g.
+	/* Responses that came since @g began were taken for answers to another
+	 * half-connection, but they may have answered @g.
 	 */
 	if (g && g != f->answered && f->answered_at > g->begun)
 		rn_watch_doubt(g);

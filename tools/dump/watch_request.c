@@ -282,7 +282,7 @@ static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
 	return dma_len <= pmtu ? 1 : (dma_len - 1) / pmtu + 1;
 }
 
-/* Sets the number of PSNs of READ @r, which has become known, or an upper limit of it. */
+/* Sets the number of PSNs of READ @r, or an upper limit of that number. */
 static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_t span)
 {
 	r->span = span;
@@ -558,8 +558,9 @@ static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 	return rn_watch_at(f, i)->psn;
 }
 
-/* Does the last NAK demand that @psn is sent again? After a NAK the requester sends from
- * the PSN of the NAK on; many requesters start at the first PSN of its message.
+/* Does the last NAK demand that @psn is sent again? After a NAK the requester sends again
+ * from the PSN of the NAK on; many requesters start earlier, at the first packet of the
+ * message that contains this PSN.
  */
 static bool is_wanted_back(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -634,7 +635,9 @@ static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     done < r->dma_len ? r->dma_len - done : 0);
 }
 
-/* Compares address and operands with those of the first transmission. */
+/* Compares the address and operands of a request that is sent again with those of its
+ * first transmission.
+ */
 static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
 {
 	const struct rn_packet *p = job->p;
@@ -665,8 +668,8 @@ static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     (double)(f->nak.until - job->at) / 1e6);
 }
 
-/* Processes a packet that was missing. If it is older than all records it was
- * counted already.
+/* Counts a request packet that was missing so far, unless its PSN has been acknowledged:
+ * then it was counted with the acknowledgement.
  */
 static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -823,8 +826,8 @@ static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 
 	if (k == 0 || !r->is_span_inferred || pmtu_of_rest(r, p, k))
 		return r;
-	/* The READ ends before this PSN. The capture has missed the first transmission of
-	 * this request.
+	/* READ @r ends before the PSN of @p, and the capture has missed the first
+	 * transmission of @p.
 	 */
 	r->span = k;
 	return NULL;
@@ -848,7 +851,9 @@ static void place_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 			rn_watch_doubt(f);
 		return;
 	}
-	/* UC does not repeat requests: any other PSN is simply the next one (9.8.2.2). */
+	/* On UC no request is sent again, so a request with an unexpected PSN is a new
+	 * one (9.8.2.2).
+	 */
 	if (d < 0 && f->half.class != RN_CLASS_UC) {
 		note_retransmission(job, f, r);
 		doubt_restart(job, f);
@@ -877,9 +882,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if (f->is_doubted)
 		job->out->findings = before;
 	f->may_restart = false;
-	/* The request that the NAK demanded has come, so nothing more is expected
-	 * from it.
-	 */
+	/* The request that the NAK demanded has come, so the NAK demands nothing more. */
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		f->nak.is_seq = f->nak.is_rnr = false;
 	if (f->half.class == RN_CLASS_UC && job->out->is_new) {

@@ -26,9 +26,9 @@ static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 	return true;
 }
 
-/* Checks the MSN. A response with PSN p is sent when all messages up to p are complete,
- * and before any message that was not sent. The initial MSN is known from the connection
- * manager, or else lies within limits, which each AETH may narrow.
+/* Checks the MSN. When the responder sends a response with PSN p, it has completed all
+ * messages up to p, and no message that has not been sent yet. The initial MSN is known
+ * from the connection manager, or else lies within limits, which each AETH may narrow.
  */
 static void check_msn(struct rn_watch_job *job, struct rn_watch_flow *f, bool is_nak)
 {
@@ -71,7 +71,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* the highest number of messages for which the MSN may stand, plus the credits */
+	/* the MSN stands for at most this number of messages; plus the credits */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
 	if (!f->has_credits || (int32_t)(limit - f->credit_limit) > 0)
@@ -131,7 +131,9 @@ static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r)
 {
 	f->half.n.acks++;
-	/* An ACK may repeat the last PSN of a READ or atomic that was answered. */
+	/* An ACK may have the last PSN of a READ or atomic that has been answered
+	 * already.
+	 */
 	if (r && rn_watch_is_answered(r->opcode)) {
 		uint32_t k = (uint32_t)rn_psn_diff(job->p->bth.psn, r->psn);
 
@@ -204,7 +206,9 @@ static void note_ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 		return;
 	}
 	rn_watch_count_nak(f, job->at);
-	/* A NAK may follow some of the responses to a READ; these are acknowledged. */
+	/* A NAK may come after some of the responses to a READ; it acknowledges what
+	 * these answered.
+	 */
 	if (rn_psn_before(f->una, job->p->bth.psn))
 		advance(job, f, job->p->bth.psn);
 	if (type == RN_AETH_RNR)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cpu-flag.c - why the GPU's read of a flag in host memory pushes the NIC's writes.
+/* cpu-flag.c - the GPU reads a flag in host memory, and this read makes sure that the
+ * NIC's writes have arrived.
  *
  * The CPU has polled the completion of the NIC. Without --mended, the kernel notices the
  * data without a PCIe read: it waits for a time that "was always long enough", and the

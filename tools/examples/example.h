@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* example.h - functions that the examples share; they connect a sender and a receiver.
  *
- * Both are this process: two RC queue pairs of the first RDMA device, connected to each
- * other, each with a CQ of its own. Without options an example shows the mistake and
- * fails; with --mended it is correct and succeeds. All of it is plain libibverbs; an
- * error ends the program.
+ * The sender and the receiver are two RC queue pairs of this process on the first RDMA
+ * device, connected to each other, each with a CQ of its own. Without options an example
+ * shows the mistake and fails; with --mended it is correct and succeeds. The functions
+ * use plain libibverbs; an error ends the program.
  */
 #ifndef RN_EXAMPLE_H
 #define RN_EXAMPLE_H
@@ -16,7 +16,7 @@
 enum {
 	SENDER,
 	RECEIVER,
-	LOOPBACK, /* the QP is one of the receiver's and connected to itself */
+	LOOPBACK, /* a second QP of the receiver, connected to itself */
 	QP_COUNT,
 };
 
@@ -35,7 +35,7 @@ bool example_is_mended(int argc, char **argv);
  */
 void example_open(struct example *e, int argc, char **argv);
 
-/* Ends the program with a message about @what unless @ok. */
+/* If @ok is false, ends the program with a message that @what has failed. */
 void example_need(bool ok, const char *what);
 
 /* Registers @len bytes of memory at @mem; NULL: allocates them as zeroed host memory. */
@@ -79,7 +79,7 @@ enum {
  */
 struct example_kernel {
 	const uint8_t *data; /* address of the payload, as the kernel uses it */
-	/* flag in host memory that example_wait_and_count() waits for; example_count()
+	/* flag in host memory, for which example_wait_and_count() waits; example_count()
 	 * ignores it
 	 */
 	uint32_t flag;
@@ -92,7 +92,7 @@ void example_count(void *kernel);
 /* Sets the flag of the kernel to 1. */
 void example_raise(struct example_kernel *kernel);
 
-/* Allocates DATA bytes of memory of GPU 0. */
+/* Allocates DATA bytes of memory on GPU 0. */
 struct rn_gpu_buffer;
 struct rn_storage_file;
 void example_gpu_memory(struct rn_gpu_buffer *buffer);

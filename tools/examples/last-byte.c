@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* last-byte.c - polls the first and the last byte of a WRITE to host memory.
  *
- * When both bytes are new, the bytes between them need not be. With --mended, it polls
- * the completion of a WRITE WITH IMMEDIATE.
+ * When the receiver sees both new bytes, it may still see old bytes between them. With
+ * --mended, the receiver polls the completion of a WRITE WITH IMMEDIATE instead.
  */
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  * Drive, NIC and GPU are below different root ports. When the drive reports completion,
  * the NIC's read of the buffer can overtake the drive's data: the peer gets the old
- * content of the buffer. With --mended, a stream orders the read of the file, and the
- * request is posted after the stream.
+ * content of the buffer. With --mended, the file is read through a stream of the storage
+ * library, and the WRITE is posted when the stream is synchronized.
  */
 #include <rocin/gpu.h>
 #include <rocin/storage.h>

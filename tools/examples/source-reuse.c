@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* source-reuse.c - when may the program write to the source buffer of a WRITE again?
  *
- * Here it does so right after ibv_post_send(). With --mended, it does so after the
+ * Without --mended, it writes right after ibv_post_send(); with --mended, after the
  * completion.
  */
 #include <string.h>

@@ -2,7 +2,8 @@
 /* storage-completion.c - a file is read into GPU memory, as with GPUDirect Storage.
  *
  * The CPU polls the completion of the drive and raises a flag for a running kernel.
- * With --mended, a stream orders the read and the raising of the flag.
+ * With --mended, a stream of the storage library raises the flag, after the data of the
+ * read has become visible.
  */
 #include <rocin/gpu.h>
 #include <rocin/storage.h>

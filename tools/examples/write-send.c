@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* write-send.c - WRITE into GPU memory, then SEND to say that it is there.
  *
- * Both use one QP, so the receiver gets the SEND after the WRITE. With --mended, between
- * them the sender READs a byte of what it wrote, and fences the SEND behind the READ.
+ * Both use one QP, so the receiver gets the SEND after the WRITE. With --mended, the
+ * sender posts a READ of one of the written bytes between WRITE and SEND, and a fence
+ * makes the SEND wait for this READ.
  */
 #include <rocin/gpu.h>
 #include <string.h>

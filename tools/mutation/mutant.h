@@ -3,10 +3,10 @@
  * Selects the mutant that a process runs. tools/mutate includes this file in the first
  * line of every source file that it rewrites.
  *
- * The number stands in the environment variable ROCIN_MUTANT, or in the file
- * RN_MUTANT_CHOSEN, which also reaches processes that are started with a clean
- * environment (rocind); 0 is the unchanged code. Where the file RN_MUTANT_REACHED has a
- * size, byte N of it is set when mutant N's code runs.
+ * The number of the mutant is the value of the environment variable ROCIN_MUTANT, or the
+ * content of the file RN_MUTANT_CHOSEN, which also reaches processes that are started
+ * with a clean environment (rocind); 0 is the unchanged code. If the file
+ * RN_MUTANT_REACHED is not empty, its byte N is set when the code of mutant N runs.
  *
  * Each linked object has its own variables. This header includes no other and declares no
  * name of libc, because it precedes everything that the source file itself includes and
@@ -57,8 +57,8 @@ static inline unsigned rn_mutant_number(const char *text)
 	return n;
 }
 
-/* Each file of a linked object has this constructor; it runs for each, with the
- * same result.
+/* Each source file adds a call of this constructor to the linked object, so it runs
+ * several times, with the same result.
  */
 __attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_start(void)
 {

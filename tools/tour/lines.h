@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lines.h - the lines that the program of a stop prints for `rocin tour', and the
- * excerpt of its C source that the tour shows.
+/* lines.h - the lines that rocin-tour prints for `rocin tour' at a stop (a step of the
+ * tour), and the excerpt of the C source of the stop that the tour shows.
  *
  * Words of a line are separated by single spaces:
  *
@@ -28,7 +28,8 @@ enum {
 };
 
 /* Returns the excerpt of C that the tour shows for a stop, as lines, each with a newline;
- * NULL if there is no such stop. excerpts.awk makes the source file.
+ * NULL if there is no such stop. excerpts.awk generates the file that defines this
+ * function.
  */
 const char *rn_tour_code(const char *stop);
 

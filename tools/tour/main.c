@@ -14,8 +14,9 @@
 enum {
 	SECONDS_MAX = 60, /* time limit of a stop */
 	TIMEOUT = 20,	  /* code of the local ACK timeout: 4.3 s */
-	/* 537 ms. A much longer timer would never expire first, because the device
-	 * notices the loss earlier and resends.
+	/* Code of 537 ms, for the stop `lost'. With a much longer timeout the stop would
+	 * not show a timeout, because the device notices the loss earlier by other means
+	 * and sends again.
 	 */
 	TIMEOUT_LOST = 15,
 };

@@ -26,7 +26,7 @@ void tour_send(struct tour *t)
 	tour_begin(t);
 
 	/* tour: send */
-	/* B says where the next message may go, before it comes. */
+	/* B posts a receive for the next message before that message comes. */
 	struct ibv_sge room = { (uintptr_t)b->buf, t->size, b->mr->lkey };
 	struct ibv_recv_wr recv = { .sg_list = &room, .num_sge = 1 };
 	rc = ibv_post_recv(b->qp, &recv, &bad_recv);
@@ -34,7 +34,7 @@ void tour_send(struct tour *t)
 	tour_need(!rc, "ibv_post_recv");
 
 	/* tour: send */
-	/* A hands its device a work request, and goes on. */
+	/* A gives its device a work request and does not wait for it. */
 	struct ibv_sge text = { (uintptr_t)a->buf, t->size, a->mr->lkey };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
 				  .send_flags = IBV_SEND_SIGNALED,
@@ -47,7 +47,7 @@ void tour_send(struct tour *t)
 	/* tour: send */
 	/* Each end learns from its completion queue that the work is done. */
 	do {
-		n = ibv_poll_cq(a->cq, 1, &wc); /* and so on with b->cq */
+		n = ibv_poll_cq(a->cq, 1, &wc); /* the same with b->cq */
 	} while (n == 0);
 	/* tour: end */
 	tour_need(n == 1, "ibv_poll_cq");
@@ -81,7 +81,7 @@ void tour_write(struct tour *t)
 				  .num_sge = 1 };
 	wr.wr.rdma.remote_addr = (uintptr_t)b->buf;
 	wr.wr.rdma.rkey = b->mr->rkey;
-	wr.imm_data = htobe32(42); /* goes along if imm is yes */
+	wr.imm_data = htobe32(42); /* sent only if imm is set */
 	rc = ibv_post_send(a->qp, &wr, &bad);
 	/* tour: end */
 	tour_need(!rc, "ibv_post_send");
@@ -142,8 +142,9 @@ void tour_atomic(struct tour *t)
 				  .num_sge = 1 };
 	wr.wr.atomic.remote_addr = (uintptr_t)counter;
 	wr.wr.atomic.rkey = b->mr->rkey;
-	wr.wr.atomic.compare_add = t->cswap ? 41 : 1; /* if it is 41; or: add 1 */
-	wr.wr.atomic.swap = 1000;		      /* then make it 1000 */
+	/* cswap: compare with 41; else: add 1 */
+	wr.wr.atomic.compare_add = t->cswap ? 41 : 1;
+	wr.wr.atomic.swap = 1000; /* if equal, write 1000 */
 	rc = ibv_post_send(a->qp, &wr, &bad);
 	/* tour: end */
 	tour_need(!rc, "ibv_post_send");

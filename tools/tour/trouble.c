@@ -80,12 +80,12 @@ void tour_rnr(struct tour *t)
 	tour_begin(t);
 
 	/* tour: rnr */
-	/* When the queue pairs were connected:
-	 * B's .min_rnr_timer = t->rnr_timer says how long to wait,
-	 * A's .rnr_retry = t->rnr_retry how often to try again, 7: for ever
+	/* Set when the queue pairs were connected: B's .min_rnr_timer =
+	 * t->rnr_timer is how long A waits, A's .rnr_retry = t->rnr_retry is how
+	 * often A tries again (7: for ever).
 	 */
 	post_message(a, t->size); /* ibv_post_send(), as before */
-	tour_await("rnr");	  /* until B's device has said no */
+	tour_await("rnr");	  /* until B's device has sent an RNR NAK */
 	post_room(b, t->size);	  /* ibv_post_recv(): too late for the first try */
 	tour_poll(a);
 	/* tour: end */
@@ -103,9 +103,9 @@ void tour_lost(struct tour *t)
 	tour_begin(t);
 
 	/* tour: lost */
-	/* When the queue pairs were connected:
-	 * A's .timeout = 15, 4 * 4.096 us * 2^15 = 537 ms without an answer: again,
-	 * .retry_cnt = 7 times
+	/* Set when the queue pairs were connected: with A's .timeout = 15, A
+	 * sends again after 4 * 4.096 us * 2^15 = 537 ms without an answer, and
+	 * with .retry_cnt = 7 at most 7 times.
 	 */
 	post_room(b, t->size);	  /* ibv_post_recv(), as before */
 	post_message(a, t->size); /* ibv_post_send() */
