@@ -71,8 +71,8 @@ struct rn_bench_times {
 void rn_bench_times_add(struct rn_bench_times *t, uint64_t ns);
 void rn_bench_times_merge(struct rn_bench_times *t, const struct rn_bench_times *more);
 
-/* Returns the time in ns that a share of @share (0 .. 1) of the times does not exceed,
- * with an error of at most 3 %; NAN if the histogram is empty.
+/* Returns a quantile: the time in ns that the fraction @share (0 .. 1) of the times does
+ * not exceed, with an error of at most 3 %; NAN if the histogram is empty.
  */
 double rn_bench_times_quantile(const struct rn_bench_times *t, double share);
 
@@ -87,8 +87,8 @@ enum rn_bench_role {
  * that are written during a time slice lie in different cache lines.
  */
 enum {
-	RN_BENCH_SLOTS = 64,	  /* packets that the bare ring of limits.c holds */
-	RN_BENCH_SLOT_LEN = 4096, /* bytes of payload of such a packet, at most */
+	RN_BENCH_SLOTS = 64,	  /* capacity in packets of the bare ring of limits.c */
+	RN_BENCH_SLOT_LEN = 4096, /* maximum payload of such a packet in bytes */
 };
 
 struct rn_bench_slot {
@@ -111,7 +111,9 @@ struct rn_bench_shared {
 	char sentence[2][512]; /* error texts: of the sender, of the receiver */
 	/* Round trip times in the last slice, written by the sender. */
 	struct rn_bench_times times;
-	/* Lines that go there and back: written by the sender, and by the receiver. */
+	/* Two words for the cache line ping-pong of limits.c: the sender writes @there,
+	 * the receiver @back.
+	 */
 	_Alignas(64) _Atomic uint64_t there;
 	_Alignas(64) _Atomic uint64_t back;
 	struct rn_bench_slot slot[RN_BENCH_SLOTS];
@@ -142,7 +144,9 @@ struct rn_bench_ops {
 	 * before each slice, outside of the measured time. May be NULL.
 	 */
 	void (*fill)(struct rn_bench_end *end, void *state);
-	/* Runs a time slice. @result: set only by the sender, in the item's unit. */
+	/* Runs a time slice. @result: set only by the sender, in the unit of the item
+	 * that is measured (plan.h).
+	 */
 	int (*run)(struct rn_bench_end *end, void *state, double *result);
 	/* Checks the data. Called after both processes have ended the slice, outside of
 	 * the measured time. May be NULL.
@@ -156,7 +160,9 @@ extern const struct rn_bench_ops rn_bench_stream_ops, rn_bench_ping_pong_ops,
 	rn_bench_udp_bw_ops, rn_bench_udp_lat_ops, rn_bench_memcpy_ops, rn_bench_ring_ops,
 	rn_bench_line_ops;
 
-/* Stores the reason of a failure where both processes see it. Returns -1. */
+/* Stores the reason of a failure in the shared memory, where both processes see it.
+ * Returns -1.
+ */
 int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -177,10 +183,12 @@ bool rn_bench_stopped(const struct rn_bench_end *end);
  */
 bool rn_bench_has_more(const struct rn_bench_end *end, uint64_t received);
 
-/* The bytes that the packets of a limit are copied from, or into. */
+/* The memory from which a measurement without verbs copies the payloads of packets, or
+ * into which it copies them.
+ */
 struct rn_bench_message {
 	uint8_t *bytes;
-	/* of the received bytes: their number, and the offset of the next packet */
+	/* number of bytes in @bytes, and offset of the next payload */
 	uint32_t len, at;
 };
 
@@ -197,8 +205,9 @@ static inline uint8_t *rn_bench_next_piece(struct rn_bench_message *m, uint32_t 
 	return piece;
 }
 
-/* Copies @len bytes of a payload and returns their CRC-32, in one pass where the
- * processor can: the work of either end of RC on a packet that cannot be left out.
+/* Copies @len bytes of a payload and returns their CRC-32, in one pass if the processor
+ * supports it. The sender and the receiver of an RC packet must each do at least this
+ * work.
  */
 uint32_t rn_bench_copy_and_sum(uint8_t *dst, const uint8_t *src, uint32_t len);
 
@@ -228,7 +237,8 @@ void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end);
  */
 void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *end);
 
-/* Counts @done units so far, which never decreases. Returns false when the slice is over.
+/* Tells the meter that @done units have been transferred so far; @done never decreases.
+ * Returns false when the slice is over.
  */
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 
@@ -251,7 +261,7 @@ double rn_bench_meter_us_each(const struct rn_bench_meter *m);
 
 /* The result of a time slice. */
 struct rn_bench_value {
-	double value; /* the result in the item's unit; the sum over all pairs */
+	double value; /* the result in the unit of the item, summed over all pairs */
 	/* Percentiles of single round trip times in us; NAN if there are none. */
 	double p50, p99, p99_9;
 };
@@ -466,7 +476,9 @@ enum rn_bench_verdict {
 	RN_BENCH_NO_VERDICT, /* the ratio has no target, or was not measured */
 	RN_BENCH_REACHED,
 	RN_BENCH_MISSED,
-	RN_BENCH_BEYOND_REACH, /* the measurement would take too long on this machine */
+	/* the condition of the target is not met on this machine (rn_bench_ratio.only_if)
+	 */
+	RN_BENCH_BEYOND_REACH,
 	RN_BENCH_VERDICTS
 };
 
@@ -479,7 +491,7 @@ enum rn_bench_change {
 
 /* Summary of a cell over the rounds. */
 struct rn_bench_cell_row {
-	struct rn_bench_summary value; /* the values in the item's unit */
+	struct rn_bench_summary value; /* the values in the unit of the item */
 	/* Medians over the rounds in us; NAN if there are no round trips. */
 	double p50, p99, p99_9;
 };

@@ -18,10 +18,13 @@
 /* ---- Waiting ---- */
 
 enum {
-	SPINS = 1000, /* looks at shared memory before the processor is yielded */
+	/* number of times that a waiting process reads shared memory before it yields the
+	 * processor
+	 */
+	SPINS = 1000,
 };
 
-/* Waits a little. @spins: number of calls since something happened. */
+/* Waits a little. @spins: number of calls since the other process made progress. */
 static void wait_a_little(unsigned spins)
 {
 	if (spins % SPINS == SPINS - 1)
@@ -34,22 +37,26 @@ static void wait_a_little(unsigned spins)
  * processors share, so each is tried at the start of a slice.
  */
 enum way {
-	ONE_PASS,    /* computing the CRC, straight into the ring */
-	BY_STRINGS,  /* into private memory with the CRC, then by rn_far_copy() */
-	PAST_CACHES, /* likewise, then by rn_far_copy_past() */
+	ONE_PASS, /* copied straight into the ring while the CRC is computed */
+	/* copied into private memory while the CRC is computed, then into the ring by
+	 * rn_far_copy()
+	 */
+	BY_STRINGS,
+	/* the same, but copied into the ring by rn_far_copy_past(), past the caches */
+	PAST_CACHES,
 	WAYS
 };
 
 enum {
-	TRIAL = 256, /* packets of a trial: several times what the ring holds */
-	TRIALS = 2,  /* trials of each way; the faster one counts */
+	TRIAL = 256, /* number of packets in a trial: several times what the ring holds */
+	TRIALS = 2,  /* number of trials of each way; the faster one counts */
 	/* number of packets that are taken out before the sender gets the space back */
 	PUBLISH = 8,
 };
 
 struct ring {
 	struct rn_bench_slot *slot;
-	/* the memory that is sent, or into which is received */
+	/* the memory that is sent, or that receives the payloads */
 	struct rn_bench_message message;
 	uint32_t payload;
 	uint8_t packet[RN_BENCH_SLOT_LEN];
@@ -203,7 +210,7 @@ const struct rn_bench_ops rn_bench_ring_ops = {
 	.close = close_ring,
 };
 
-/* ---- A cache line, there and back ---- */
+/* ---- Round trips of a cache line between two processors ---- */
 
 enum {
 	TRIPS = 100, /* round trips between two readings of the clock */

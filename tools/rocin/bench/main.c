@@ -92,8 +92,9 @@ static bool opens_device(const struct rn_bench_cell *cell)
 	return rn_bench_item_info[cell->item].family == RN_BENCH_VERBS;
 }
 
-/* Opens the cells that need a device (@device), or the others. The former come first, as
- * the path MTU of the device is the packet size of the others.
+/* Opens the cells that need a device if @device, else the other cells. Cells with a
+ * device are opened first, because the path MTU of the device is the packet size of the
+ * others.
  */
 static int open_cells(struct run *r, bool device)
 {
@@ -229,7 +230,7 @@ static int measure_rounds(const struct rn_bench_args *args,
 static struct rn_bench_args options;
 static struct rn_bench_plan bench_plan;
 static struct rn_bench_report report;
-static char beside[64]; /* name of the device that Rocin's is compared with, or empty */
+static char beside[64]; /* name of the device that is compared with Rocin's, or empty */
 
 static int complain(const char *what)
 {
@@ -310,8 +311,8 @@ int main(int argc, char **argv)
 	options.beside = beside;
 	if (rn_bench_plan_make(&options, &machine, &bench_plan, err, sizeof(err)))
 		return complain(err);
-	/* The baseline is read before the measuring, so that no time is lost if
-	 * that fails.
+	/* The baseline is read before the measurement, so that no time is lost if it
+	 * cannot be read.
 	 */
 	if (options.baseline) {
 		base = rn_bench_baseline_read(options.baseline, err, sizeof(err));

@@ -226,12 +226,16 @@ static const char no_local[] = "not built";
  */
 /* clang-format off */
 static const struct bar {
-	/* NULL: this ratio is checked by a test instead */
+	/* text for the work that is measured, and the two cells whose values are
+	 * compared; cells NULL: the ratio is not measured here, because a test checks it
+	 */
 	const char *work, *over, *under;
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
-	/* judged only if this cell reaches @under; NULL: always */
+	/* cell that must be at least as fast as @under, else the ratio gets no verdict;
+	 * NULL: it always gets one
+	 */
 	const char *only_if;
 } bars[] = {
 	{ "WRITE 1 MiB over UDP",
@@ -436,8 +440,8 @@ static int add_standard(struct rn_bench_plan *plan, const struct choices *c)
 	return rc;
 }
 
-/* Adds cells size by size: so cells that are compared with each other are measured soon
- * after each other.
+/* Adds the cells of each message size one after the other, so that cells that are
+ * compared with each other are measured soon after each other.
  */
 static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 {

@@ -90,7 +90,7 @@ static double ratio_of(const struct rn_bench_report *r,
 	return over->value / under->value;
 }
 
-/* Can the bar of this ratio be reached on this machine at all? */
+/* Can the target of this ratio be reached on this machine at all? */
 static bool is_reachable(const struct rn_bench_report *r,
 			 const struct rn_bench_ratio *ratio)
 {
@@ -295,7 +295,7 @@ static void print_ratios(FILE *to, const struct rn_bench_report *r)
 	}
 }
 
-/* How far a ratio that missed its bar is from it: the factor that is lacking. */
+/* Returns the factor by which a ratio has missed its target. */
 static double lacking(const struct rn_bench_ratio *ratio,
 		      const struct rn_bench_ratio_row *row)
 {
@@ -477,7 +477,8 @@ int rn_bench_print_json(FILE *to, const struct rn_bench_report *r)
 
 /* ------------------------------------------------- comparison with an earlier run */
 static const double level = 0.01; /* significance level for all rows together */
-/* a change of a ratio between two runs by less than this factor is reported as noise */
+/* a ratio that has changed by less than this factor between two runs is reported as noise
+ */
 static const double matters = 1.05;
 
 struct rn_bench_baseline {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sockets.c - measurements without Rocin: TCP, raw UDP and memcpy; and a check by which
- * wire the packets of a measurement went.
+/* sockets.c - measurements without Rocin: TCP, raw UDP and memcpy; and a check of whether
+ * the packets of a measurement used UDP or the local wire.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -267,9 +267,9 @@ const struct rn_bench_ops rn_bench_memcpy_ops = {
 /* Measures how fast a transport over UDP could be at most, with raw UDP sockets and
  * polling receivers.
  *
- * The receiver counts what has arrived in shared memory, where the sender reads the
- * count. The sender has no more in flight than the receive buffer holds. So no packet is
- * lost, and no time is spent on acknowledgements.
+ * The receiver stores the amount that has arrived in shared memory, where the sender
+ * reads it. The sender never has more bytes in flight than the receive buffer holds. So
+ * no packet is lost, and no time is spent on acknowledgements.
  */
 
 enum {
@@ -278,13 +278,15 @@ enum {
 	/* maximum number of segments that the kernel accepts in one call */
 	SEGMENTS_MAX = 64,
 	DATAGRAM_MAX = 65507,
-	/* Bytes of the receive buffer that a packet occupies, in addition to twice
-	 * its length.
+	/* Bytes that the kernel charges to the receive buffer for a packet, in addition
+	 * to twice its length.
 	 */
 	CHARGE = 768,
 	BATCH = 32,
 	WINDOW_MAX = 1024, /* maximum number of packets in flight without GSO */
-	/* the same of a sender that waits for acknowledgements: a send queue */
+	/* the same for a sender that waits for acknowledgements: a usual depth of a send
+	 * queue
+	 */
 	WINDOW_ACKED = 128,
 	ACK_LEN = 8, /* length of an acknowledgement in bytes */
 	WANTED_RCVBUF = 4 << 20,
@@ -301,14 +303,14 @@ struct udp {
 	/* length of a ping-pong message including headers, or of an acknowledgement */
 	uint32_t message_len;
 	uint32_t window; /* number of packets in flight without GSO */
-	/* The receiver acknowledges each @window packets by one, for which the sender
-	 * waits.
+	/* After each @window packets the receiver sends one acknowledgement, for which
+	 * the sender waits.
 	 */
 	bool acked;
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
-	/* The memory that is sent, or into which is received. An ICRC is computed over
-	 * each packet. If the memory has 0 bytes, nothing is copied and no ICRC is
+	/* The memory that is sent, or that receives the payloads. An ICRC is computed
+	 * over each packet. If the memory has 0 bytes, nothing is copied and no ICRC is
 	 * computed.
 	 */
 	struct rn_bench_message message;

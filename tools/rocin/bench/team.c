@@ -103,8 +103,8 @@ static bool pin(const struct rn_bench_end *end, bool alone)
 	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
 }
 
-/* Binds the process to a processor, if that is not done. @cell may be any one, because
- * all cells of a team have the same number of pairs.
+/* Binds the process to a processor, unless it is already bound. @cell: any cell of the
+ * team, since all of them have the same number of pairs.
  */
 static int pin_for(struct member *m, unsigned cell)
 {
@@ -216,7 +216,7 @@ static void set_environment(const struct rn_bench_cell *cell)
 
 	if (rn_bench_item_info[cell->item].family != RN_BENCH_VERBS)
 		return;
-	/* If the user has set no-icrc, the variable stays as it is. */
+	/* If the user has set ROCIN_LOCAL=no-icrc, the variable keeps that value. */
 	if (cell->wire != RN_BENCH_OVER_LOCAL)
 		setenv("ROCIN_LOCAL", "off", 1);
 	else if (!local || strcmp(local, "no-icrc") != 0)

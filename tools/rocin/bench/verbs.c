@@ -45,7 +45,10 @@ enum {
 	RX_PER_TX = 4,
 	BURST = 32,
 	INLINE_MAX = 256,
-	QP_SHIFT = 32 /* position in wr_id of the number of the QP; a count is below it */
+	/* bit position of the QP's index in wr_id; the bits below it are the number of
+	 * requests that the completion stands for
+	 */
+	QP_SHIFT = 32
 };
 
 /* clang-format off */
@@ -269,7 +272,9 @@ static void close_verbs(void *state)
 }
 
 /* --------------------------------------------------------------------------- streams */
-/* Streams: as many requests as possible, to measure bandwidth and message rate. */
+/* Streams keep as many requests in flight as possible, to measure bandwidth and message
+ * rate.
+ */
 
 /* Returns the process whose buffer has the data before the transfer. */
 static enum rn_bench_role source_of(const struct rn_bench_verbs *v)
@@ -315,7 +320,9 @@ static int check_data(struct rn_bench_end *end, void *state)
 			       ? 0
 			       : rn_bench_fail(end, "the data differs");
 	for (uint64_t i = 0; i < v->rx_slots && i < sent; i++) {
-		/* The last messages lie in the slots of the last receives posted. */
+		/* The last messages are in the slots of those receives that were posted
+		 * last.
+		 */
 		uint64_t slot = v->opcode == IBV_WR_SEND ? v->next_recv - 1 - i : 0;
 
 		if (!is_pattern(rx_slot(v, slot), v->len, end->round))
@@ -401,8 +408,8 @@ const struct rn_bench_ops rn_bench_stream_ops = {
 };
 
 /* ----------------------------------------------------------------------- round trips */
-/* Round trips: messages go to and fro one at a time, or each is a request and
- * its response.
+/* Round trips: either the two processes send each other messages in turn (ping-pong), or
+ * the sender has a single READ or atomic in flight.
  */
 
 enum {

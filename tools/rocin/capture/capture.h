@@ -28,7 +28,9 @@ TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
 
 struct rn_capture_source {
 	struct rn_capture_source *next;
-	/* ring and descriptors of the source; the descriptors are closed */
+	/* ring and names of the source; the descriptors in it were closed after they had
+	 * been mapped or read
+	 */
 	struct rn_rocind_tap tap;
 	char program[32]; /* name of the program; may contain any bytes */
 	/* The device is gone, but its ring may still have packets. */
@@ -60,8 +62,8 @@ int rn_capture_sources_add(struct rn_capture_sources *all,
 void rn_capture_sources_end(struct rn_capture_sources *all, uint64_t id);
 void rn_capture_sources_end_all(struct rn_capture_sources *all);
 
-/* Function that is called for each packet, and with @packet NULL when a device is gone
- * and its last packet was passed. Returns 0, or another value to stop the reading.
+/* Function that is called for each packet, and with @packet NULL after the last packet of
+ * a device that is gone. Returns 0, or another value to stop the reading.
  */
 typedef int (*rn_capture_on_packet)(void *ctx, struct rn_capture_source *source,
 				    const struct rn_capture_packet *packet);
@@ -118,7 +120,9 @@ void rn_capture_filter_free(struct rn_capture_filter_code *f);
 
 struct rn_capture_file_cfg {
 	const char *path; /* path of the file; "-": standard output */
-	/* write a pcap file instead of pcapng: without comments and interfaces */
+	/* write a pcap file, which has no comments and no interface names, instead of
+	 * pcapng
+	 */
 	bool classic;
 	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */
 	/* size in bytes at which the next file begins; 0: there is one file */

@@ -28,12 +28,13 @@ enum {
 	OPT_BUFFER,
 	OPT_QUIET,
 	BUFFER_DEFAULT_KIB = 32 << 10,
-	/* Intervals at which the rings are read, because nothing wakes this process when
-	 * packets come.
+	/* Intervals in ms at which the rings are read, after packets were found (BUSY_MS)
+	 * and otherwise. Nothing wakes this process when packets come.
 	 */
 	BUSY_MS = 1,
 	IDLE_MS = 10,
-	/* return value: the number of packets that the user asked for has been captured
+	/* return value of functions: as many packets as the user asked for have been
+	 * captured
 	 */
 	DONE = 1,
 };
@@ -221,12 +222,12 @@ static int read_all(struct capture *c, uint64_t now)
  */
 static int capture_to_end(struct capture *c)
 {
-	struct pollfd pfd[] = {
-		{ .fd = c->signals, .events = POLLIN },
-		{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
-		/* reports only POLLERR: the reader of the pipe has closed it */
-		{ .events = 0 }
-	};
+	struct pollfd pfd[] = { { .fd = c->signals, .events = POLLIN },
+				{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
+				/* standard output; poll() reports only POLLERR, when the
+				 * reader of a pipe has closed it
+				 */
+				{ .events = 0 } };
 
 	take_events(c);
 	while (!c->is_over) {

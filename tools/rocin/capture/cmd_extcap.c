@@ -146,7 +146,7 @@ static int make_directories(const char *dir)
 	return 0;
 }
 
-/* Fails if the path of the link exists and is no link, which would be replaced. */
+/* Fails if the path exists and is not a symbolic link. An old link is replaced. */
 static int check_old(const char *link, char *text, size_t len)
 {
 	struct stat st;
@@ -281,7 +281,9 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Returns NULL for an empty field of the dialog, which counts as not given. */
+/* Returns NULL for an empty text: an empty field of Wireshark's dialog means that the
+ * option is not given.
+ */
 static const char *text_or_null(const char *arg)
 {
 	return *arg ? arg : NULL;
@@ -376,7 +378,7 @@ static const struct argp argp = {
 };
 
 /* -------------------------------------------------------------------- interfaces */
-/* Lists the programs that have a device, if there are any. */
+/* Lists the programs that have opened a Rocin device; the list may be empty. */
 static void find_programs(struct rn_stats_list *list)
 {
 	struct rn_rocind *rocind = rn_rocind_connect_running(NULL, 0);
@@ -392,8 +394,8 @@ static void print_interface(const char *device, const char *ifname)
 	printf("interface {value=%s}{display=RDMA device on %s}\n", device, ifname);
 }
 
-/* Is the device of entry @at listed in no earlier entry and not in @devs? Programs may
- * run with other devices than ours.
+/* Is the device of entry @at listed in no earlier entry and not in @devs? A program that
+ * was started with another ROCIN_NETDEVS may have devices that are not in @devs.
  */
 static bool is_new(const struct rn_netdev *devs, int count,
 		   const struct rn_stats_list *programs, size_t at)

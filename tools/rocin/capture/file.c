@@ -170,7 +170,7 @@ static int write_classic(struct rn_capture_file *f, const struct rn_capture_pack
 	if (f->cfg.snaplen && f->cfg.snaplen < p->cap)
 		hdr.caplen = f->cfg.snaplen;
 	hdr.ts.tv_sec = (time_t)(p->rec.time / 1000000000);
-	/* in ns, despite its name, as the head of the file says */
+	/* tv_usec is in ns here, as the file header says */
 	hdr.ts.tv_usec = (suseconds_t)(p->rec.time % 1000000000);
 	errno = 0;
 	pcap_dump(f->dumper, &hdr, p->frame);

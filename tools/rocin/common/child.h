@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /* To be called in a child process: makes the kernel kill it when its parent ends.
- * @parent: process id of the parent, from getpid() before the fork. If the parent has
- * ended already, of which the kernel sends no signal any more, the child exits here.
+ * @parent: process id of the parent, from getpid() before the fork. If the parent ended
+ * before this call, the kernel would never send the signal, so the child exits here.
  */
 static inline void rn_end_with_parent(pid_t parent)
 {

@@ -28,9 +28,9 @@ void rn_xml_text(FILE *to, const char *text);
 /* ---- SVG pictures, as elements of an HTML page or as files ----
  *
  * @look is a string of attributes that say how an element looks, such as "class='grid'";
- * it may be empty or have several. @title is shown while the mouse points at the element;
- * NULL: none. Coordinates are in pixels from the upper left corner, written with one
- * decimal. Texts are escaped.
+ * it may contain no attribute, or several. @title is shown while the mouse points at the
+ * element; NULL: none. Coordinates are in pixels from the upper left corner, written with
+ * one decimal. Texts are escaped.
  */
 
 struct rn_svg_picture {

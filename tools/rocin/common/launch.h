@@ -27,8 +27,8 @@ struct rn_launch {
 	/* entry of RDMAV_DRIVERS: the path of the plugin without -rdmavNN.so */
 	char driver[PATH_MAX];
 	char tree[PATH_MAX];
-	/* The knobs of the PCIe layer need librocin-gpu.so to be preloaded as well. False
-	 * after rn_launch_prepare().
+	/* The settings of the PCIe model need librocin-gpu.so to be preloaded as well.
+	 * rn_launch_prepare() sets this to false; the caller may set it to true.
 	 */
 	bool closes_pages;
 };
@@ -44,7 +44,7 @@ struct rn_launch {
 int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err,
 		      size_t err_len);
 
-/* Sets the variables above in the environment of this process. Returns 0 or -errno. */
+/* Sets the environment variables listed at the head of this file. Returns 0 or -errno. */
 int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		     size_t err_len);
 
@@ -63,14 +63,14 @@ enum rn_program_fault {
 	 * be preloaded.
 	 */
 	RN_PROGRAM_MUSL,
-	/* A program such as sudo or ssh: it runs, but starts programs without
-	 * our environment.
+	/* A program such as sudo or ssh: it runs, but starts other programs without the
+	 * environment variables that rocin has set.
 	 */
 	RN_PROGRAM_DROPS_ENV,
 	/* the program is a script whose interpreter does not exist */
 	RN_PROGRAM_NO_INTERPRETER,
-	/* The faults from here on only limit the program. In a Go program LD_PRELOAD
-	 * affects only the calls of its C libraries.
+	/* With the faults from here on LD_PRELOAD affects a part of the program. In a Go
+	 * program it affects only the calls of its C libraries.
 	 */
 	RN_PROGRAM_GO,
 	/* LD_PRELOAD does not affect the interpreter of the script, but it affects the

@@ -91,7 +91,7 @@ static void run_scenario(const struct rn_scenario *s, const struct rn_scene_ops 
 	result->slowly = result->passed;
 }
 
-/* Skips a scenario after it was run. */
+/* Marks a scenario that has run as skipped. */
 static void skip_result(struct rn_scene_result *r)
 {
 	*r = (struct rn_scene_result){ .skipped = true };
@@ -126,7 +126,9 @@ static int run_file(struct rn_conform *c, const char *file,
 	}
 	if (!rc)
 		judge_case(c, &c->run[c->count - 1], now_s() - began);
-	/* The analyzer forgets that @c owns the cases. */
+	/* clang-analyzer reports a leak here, because it does not see that @c owns the
+	 * cases.
+	 */
 	if (!rc && c->progress) // NOLINT(clang-analyzer-unix.Malloc)
 		show_progress(c);
 	if (!rc && c->live && rn_live_target_is_gone(c->live))
@@ -162,7 +164,7 @@ static int add_file(struct rn_conform *c, const char *path)
 /**
  * list_tree() - Add a file, or every *.scn file below a directory, to the list of files
  *
- * They are added in the order of their names.
+ * The files are added in the order of their names.
  *
  * Return: 0, or -errno after an error message.
  */
@@ -206,7 +208,8 @@ static int add_rule(struct rn_conform *c, const char *at, size_t len)
 	return c->rule[c->rule_count++] ? 0 : -ENOMEM;
 }
 
-/* Adds the rule in a row of a table: "| B5 | ..." is about rule B5. */
+/* Adds the rule that a line of a Markdown table is about: "| B5 | ..." is about rule B5.
+ */
 static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 {
 	const char *at = line + 2, *to;
@@ -489,8 +492,8 @@ static int become_agent(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
-	/* A tester on this host sends from sockets of its own, whose packets a device
-	 * would drop otherwise.
+	/* A device drops packets from sockets of this host that are not Rocin's, unless
+	 * ROCIN_NEIGHBOURS is "all". A tester on this host sends from such sockets.
 	 */
 	if (setenv("ROCIN_NEIGHBOURS", "all", 0)) {
 		rn_complain("out of memory");

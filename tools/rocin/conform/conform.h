@@ -42,9 +42,9 @@ void rn_conform_stats_begin(struct rn_conform_stats *c);
 bool rn_conform_stats_get(struct rn_conform_stats *c, enum rn_stat stat, uint64_t *value);
 
 /* ---------------------------------------------------------------------- live targets */
-/* A device on the network as the device of a scenario. The tester exchanges packets
- * with it by UDP sockets; verbs are called by the agent, a program on the host of the
- * device (wire.h).
+/* A live target: a device on the network on which scenarios are run instead of in virtual
+ * time. The tester, which is this program, exchanges packets with the device by UDP
+ * sockets; the agent, a program on the host of the device, calls verbs for it (wire.h).
  *
  * Threads: one at a time.
  */
@@ -57,9 +57,9 @@ struct rn_live_target;
 
 struct rn_live_options {
 	const char *target; /* ADDRESS[:PORT] of the agent */
-	/* Addresses of the tester. For each family the first one is used as the peer, the
-	 * second one as another host. If there is no IPv4 address, and the target is on
-	 * loopback, loopback addresses are used.
+	/* Addresses of the tester. For each address family the first one is used as the
+	 * peer of the scenario, the second one as another host. If there is no IPv4
+	 * address, and the target is on loopback, loopback addresses are used.
 	 */
 	const char *address[RN_LIVE_ADDRESSES];
 	unsigned addresses;
@@ -81,8 +81,8 @@ void rn_live_target_close(struct rn_live_target *t);
  */
 const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 
-/* Returns what went to and fro in the last scenario, a line for each packet, call,
- * completion and event, valid until the next scenario begins.
+/* Returns the trace of the last scenario: a line for each packet, verbs call, completion
+ * and event. It is valid until the next scenario begins.
  */
 const char *rn_live_target_trace(const struct rn_live_target *t);
 
@@ -94,8 +94,7 @@ bool rn_live_target_was_too_long(const struct rn_live_target *t);
 /* Was the agent lost, and could not be reached again? No more scenarios can be run. */
 bool rn_live_target_is_gone(const struct rn_live_target *t);
 
-/* ------------------------------------------------------------ packets of a live target
- */
+/* --------------------------------------------- packets exchanged with a live target */
 
 /* Sends a packet with the source address and port in its flow. Returns 0 or -errno. */
 int rn_live_send(const struct rn_scene_packet *p);
@@ -103,8 +102,7 @@ int rn_live_send(const struct rn_scene_packet *p);
 /* Receives a packet that was sent to @gid. Returns false if there is none. */
 bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p);
 
-/* -------------------------------------------------------------- state of a live target
- */
+/* -------------------------- state of a live target, private to live*.c and target.c */
 enum {
 	/* maximum number of packets, or events, that have not been read */
 	RN_LIVE_QUEUE = 256,
@@ -142,7 +140,7 @@ struct rn_live_target {
 	uint32_t can;
 	struct rn_conform_stats stats;
 	struct rn_live_options options;
-	/* The agent no longer answers; how it was lost. It is so until the end of the
+	/* The agent has stopped answering; @lost says how. Reset at the end of the
 	 * scenario.
 	 */
 	bool is_lost;
@@ -178,8 +176,8 @@ bool rn_live_reconnect(struct rn_live_target *t);
 /* Returns the size of the CQs for the scenario, which is at most the default. */
 uint64_t rn_live_cqes(const struct rn_scenario *s);
 
-/* Returns why the scenario cannot be run on the target, or NULL. The size of CQs is not
- * looked at.
+/* Returns why the scenario cannot be run on the target, or NULL. Does not check the size
+ * of CQs.
  */
 const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scenario *s);
 

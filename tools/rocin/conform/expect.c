@@ -14,8 +14,8 @@
 
 /* ------------------------------------------------------------------ signatures */
 
-/* Appends the words of @text, but leaves out words that begin with a digit, together with
- * the names of the fields whose values they are. The number of an errno stays.
+/* Appends the words of @text, but leaves out each word that begins with a digit, together
+ * with the field name before it. An errno keeps its number.
  */
 static void add_words(char *buf, size_t size, const char *text)
 {
@@ -40,7 +40,9 @@ static void add_words(char *buf, size_t size, const char *text)
 	}
 }
 
-/* Returns true if a number that @text ends with begins at @len, other than an errno. */
+/* Returns true if @text ends with a number that begins at offset @len and is not an
+ * errno.
+ */
 static bool is_last_number(const char *text, size_t len)
 {
 	size_t digits = strspn(text + len, "0123456789");
@@ -50,14 +52,15 @@ static bool is_last_number(const char *text, size_t len)
 	       strncmp(text + len - 6, "errno ", 6) != 0;
 }
 
-/* Returns true if a time follows: ", 12us after the line before". */
+/* Returns true if @text begins with a time, such as ", 12us after the line before". */
 static bool is_time(const char *text)
 {
 	return (*text == ',' || *text == ':') && text[1] == ' ' &&
 	       isdigit((unsigned char)text[2]);
 }
 
-/* Writes what went wrong, without the time or the number at its end. */
+/* Appends the words of @what, the text of a failure, without a time or number at its end.
+ */
 static void add_what(char *buf, size_t size, const char *what)
 {
 	char text[sizeof(((struct rn_scene_result *)0)->what)];

@@ -6,10 +6,11 @@
  *
  *	deviation NAME		begins a deviation; the lines below are about it
  *	says SENTENCE		what the device does
- *	rule SENTENCE		what it has to do, and where that is said
+ *	rule SENTENCE		what it has to do, and which section says so
  *	source SENTENCE		where the device's source does it
- *	fails FILE SIGNATURE	a scenario that fails because of it, as GROUP/NAME.scn,
- * and how it fails; both are patterns of fnmatch(3)
+ *	fails FILE SIGNATURE	a scenario that fails because of it, and how it fails
+ *
+ * FILE is GROUP/NAME.scn; FILE and SIGNATURE are patterns of fnmatch(3).
  */
 #ifndef RN_CONFORM_EXPECT_H
 #define RN_CONFORM_EXPECT_H
@@ -40,7 +41,9 @@ struct rn_expect_deviation {
 struct rn_expect_failure {
 	size_t deviation;
 	char *file, *signature;
-	/* Was a scenario of this failure run, and did one fail in the listed way? */
+	/* @was_run: a scenario that is listed for this failure was run; @was_seen: one of
+	 * them failed in the listed way
+	 */
 	bool was_run, was_seen;
 };
 

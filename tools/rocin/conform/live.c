@@ -32,10 +32,10 @@ static rn_ns now(void *ctx)
 }
 
 /* ---------------------------------------------------------------------- agent */
-/* Notes that a request @word got no answer, or none that makes sense. */
+/* Notes that the request @word got no answer, or an invalid one. */
 static void lose_agent(struct rn_live_target *t, const char *word, int rc)
 {
-	/* the call that the agent makes for the word, if the word does not name it */
+	/* what the agent was doing; except for "begin", the word says it */
 	const char *doing = strcmp(word, "begin") == 0 ? "destroying the objects" : word;
 
 	t->is_lost = true;
@@ -234,7 +234,9 @@ static void take_all(struct rn_live_target *t)
 		take_packets(t, t->at->other_fd, &t->at->other);
 	if (t->at->group_fd >= 0)
 		take_packets(t, t->at->group_fd, &t->at->group);
-	/* bounded, because a device that always has one more would hold us for ever */
+	/* bounded: a device that always has another completion would keep the loop
+	 * running for ever
+	 */
 	for (unsigned left = RN_LIVE_QUEUE; left > 0 && take_one(t); left--)
 		;
 }
@@ -376,7 +378,9 @@ static int revive_qp(struct rn_live_target *t, const struct rn_scn_line *l)
 				 modify_qp, t);
 }
 
-/* Sends a request that consists of a word, the number of an object, and @number. */
+/* Sends a request that consists of a word, the number of the object that @l is about, and
+ * @number.
+ */
 static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
 		  uint64_t number)
 {
@@ -481,7 +485,9 @@ static int add_srq(struct rn_live_target *t, unsigned i)
 	return rc;
 }
 
-/* Sets the properties that a QP needs at its creation for later posts. */
+/* Sets the properties that a QP must be created with so that later lines of the scenario
+ * can post their requests.
+ */
 static void name_needs(const struct rn_scenario *s, unsigned qp,
 		       struct rn_conform_line *l)
 {

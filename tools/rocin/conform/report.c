@@ -80,7 +80,7 @@ bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count)
 }
 
 enum {
-	EXAMPLES = 4, /* files that are named of each finding */
+	EXAMPLES = 4, /* maximum number of files that are named for each finding */
 };
 
 static void print_finding(const struct rn_conform *c, size_t first, size_t count,
@@ -103,7 +103,9 @@ static void print_finding(const struct rn_conform *c, size_t first, size_t count
 	fputs(count > named ? ", ...\n" : "\n", to);
 }
 
-/* Prints what the failures have in common, if it is less than the failures. */
+/* Prints the findings, that is the groups of failures with the same signature, if there
+ * are fewer of them than failures.
+ */
 static void print_findings(const struct rn_conform *c, FILE *to)
 {
 	size_t findings = 0, count;
@@ -119,7 +121,9 @@ static void print_findings(const struct rn_conform *c, FILE *to)
 			print_finding(c, i, count, to);
 }
 
-/* Prints which deviations of the profile were seen, and which are gone. */
+/* Prints which deviations that the profile lists were seen, and which were not seen any
+ * more.
+ */
 static void print_expected(const struct rn_conform *c, FILE *to)
 {
 	for (size_t i = 0; i < c->expect.deviations; i++) {
@@ -276,7 +280,7 @@ static void junit_case(FILE *to, const struct rn_conform_case *k)
 	fputs("    </testcase>\n", to);
 }
 
-/* Prints, as a suite, the cases from @first on whose files are in the same folder.
+/* Prints a JUnit test suite: the cases from @first on whose files are in the same folder.
  * Returns the index after the last of them.
  */
 static size_t junit_suite(FILE *to, const struct rn_conform *c, size_t first)

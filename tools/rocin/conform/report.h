@@ -15,7 +15,7 @@ struct rn_conform_case {
 	char rule[RN_SCN_RULES][RN_SCN_NAME];
 	unsigned rules;
 	struct rn_scene_result result;
-	double seconds; /* how long it took */
+	double seconds; /* duration of the run in seconds */
 	/* For a scenario that failed: the signature of the failure; the deviation of the
 	 * profile that explains it, or RN_EXPECT_NONE; and the packets in both
 	 * directions, NULL in virtual time.
@@ -74,9 +74,9 @@ int rn_conform_print_junit(FILE *to, const void *cases);
 /* Prints @cases, a struct rn_conform, as a page of HTML. Returns 0 or -EIO. */
 int rn_conform_print_html(FILE *to, const void *cases);
 
-/* Prints what the device deviates in as Markdown, for the people who make the device:
- * each deviation of the profile, and each other finding, with its packets, and how to
- * reproduce it. Returns 0 or -EIO.
+/* Prints the deviations of the device as Markdown, for its developers: each deviation of
+ * the profile, and each other finding, with its packets, and how to reproduce it. Returns
+ * 0 or -EIO.
  */
 int rn_conform_print_markdown(FILE *to, const void *cases);
 

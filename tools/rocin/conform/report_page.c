@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report_page.c - the results of scenarios as pages: HTML to look at, and Markdown for
- * the people who make a device.
+/* report_page.c - writes the results of scenarios as an HTML page, and as Markdown for
+ * the developers of the device.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void html_failure(FILE *to, const struct rn_conform *c,
 	fputs("</table>\n", to);
 	if (!k->trace)
 		return;
-	/* one line at a time, because line ends are no printable characters */
+	/* one line at a time, because rn_html_text() replaces newlines by '?' */
 	fputs("<pre>", to);
 	for (const char *at = k->trace; *at;) {
 		size_t len = strcspn(at, "\n");

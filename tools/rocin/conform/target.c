@@ -278,8 +278,9 @@ static void close_counters(struct rn_conform_stats *c)
 
 /* ------------------------------------------------------------------------ the target */
 enum {
-	/* After a lost agent, a new process of it is there within the time that the old
-	 * one has for its end, two times 3 s: how long to try, and how often.
+	/* After the agent was lost, it accepts a connection again when its old process
+	 * has ended, within two times 3 s. Time for which the tester tries to connect,
+	 * and interval between two attempts.
 	 */
 	RECONNECT_S = 10,
 	RECONNECT_MS = 250,

@@ -77,7 +77,7 @@ enum rn_conform_can {
 	 * program has joined the group by librdmacm.
 	 */
 	RN_CONFORM_CAN_HEAR_GROUP = 1 << 12,
-	/* It is a device of Rocin. */
+	/* The device is a Rocin device. */
 	RN_CONFORM_CAN_BE_OURS = 1 << 11,
 	/* An SRQ has the size that was asked for; it is not rounded up. */
 	RN_CONFORM_CAN_EXACT_SRQ = 1 << 10,
@@ -191,7 +191,9 @@ struct rn_conform_wire {
 	char buf[RN_CONFORM_LINE];
 };
 
-/* Sends a line. Returns 0 or -errno. It hardly blocks, as a line is short. */
+/* Sends a line. Returns 0 or -errno. The call hardly ever blocks, because a line is
+ * short.
+ */
 int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l);
 
 /**

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_doctor.c - `rocin doctor [-- PROGRAM]`: finds out why a program sees no device.
  *
- * A list of checks; each prints its result, and a remedy if the result is bad.
+ * The command runs a list of checks; each prints its result, and a remedy if the result
+ * is bad.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -384,7 +385,7 @@ static void check_system(struct doctor *d)
 			      (unsigned long)files.rlim_cur);
 }
 
-/* Checks for the permission that raw packet QPs need. */
+/* Checks whether the program may open packet sockets, which raw packet QPs need. */
 static void check_raw_packets(struct doctor *d)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -430,7 +431,8 @@ static void check_local_wires(struct doctor *d)
 		close(fd);
 }
 
-/* Says which vector instructions packets are copied and summed by. */
+/* Reports which vector instructions are used to copy packets and to compute their ICRCs.
+ */
 static void check_cpu(struct doctor *d)
 {
 	static struct rnp_settings s;

@@ -92,7 +92,9 @@ struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
 	/* RoCEv2 packets in the capture, including those that were not shown. */
 	uint64_t roce;
-	/* Packets from RoCEv2 devices that were not parsed, counted by reason. */
+	/* Packets that may come from a RoCEv2 device but were not parsed, counted by
+	 * reason.
+	 */
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
 	uint64_t no_link; /* number of packets whose link type is not supported */
@@ -164,8 +166,8 @@ const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *g
 			  uint32_t qpn);
 
 /* ----------------------------------------------------------------------------- files */
-/* A capture file: pcap is read by libpcap, pcapng by our own reader, with comments
- * and interfaces.
+/* A capture file: pcap is read by libpcap, pcapng by tools/dump/pcapng.c, which also
+ * reads comments and interfaces.
  */
 
 struct rn_dump_file;

@@ -11,7 +11,9 @@
 
 enum {
 	SECTION_BEGINS = 0x0a, /* first byte of a pcapng file, never of a pcap file */
-	/* raw IP in the numbering of files; DLT_RAW has another value */
+	/* link type of raw IP in pcapng files; the constant DLT_RAW of libpcap has
+	 * another value
+	 */
 	LINKTYPE_RAW = 101,
 };
 

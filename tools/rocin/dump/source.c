@@ -16,7 +16,8 @@
 /* ---------------------------------------------------------------------- duplicates */
 enum {
 	SLOTS = 1 << 16,
-	SENT_BY_US = 4, /* Linux cooked mode: packet type of outgoing packets */
+	/* packet type of outgoing packets in the header of Linux cooked mode */
+	SENT_BY_US = 4,
 	SENT_TO_US = 0,
 	/* number of bytes at the beginning of a packet that are compared to find copies
 	 */
@@ -27,8 +28,8 @@ enum {
 	TAIL = 4,
 };
 
-/* Counts the packets with this checksum whose sending was captured, but not yet
- * their reception.
+/* Entry for the packets with checksum @sum: @left is the number of those whose sending
+ * was captured, but not yet their reception.
  */
 struct slot {
 	uint64_t sum;

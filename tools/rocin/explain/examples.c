@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* examples.c - see examples.h. The texts are linked into the program.
  *
- * In a file, a line that begins with a letter and has a "/" in it is the name of a rule;
- * its example goes on to the next name or to the end of the file.
+ * In such a text, a line that begins with a letter and has a "/" in it is the name of a
+ * rule. The example of the rule follows, up to the next such line or the end of the text.
  */
 #include "examples.h"
 

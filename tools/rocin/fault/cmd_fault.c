@@ -249,7 +249,8 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
-	/* number of programs; @late: number of devices that do not use the new rules yet
+	/* number of running programs; @late: number of their devices that do not use the
+	 * new rules yet
 	 */
 	unsigned programs, late;
 	json_t *json;

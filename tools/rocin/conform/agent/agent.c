@@ -413,8 +413,8 @@ static int choose_gids(struct rn_agent *a, uint8_t wanted)
 	return 0;
 }
 
-/* Returns the bits of enum rn_conform_can for the operations that not every
- * device supports.
+/* Returns the abilities (enum rn_conform_can) for those optional operations that the
+ * device supports according to its capability flags @caps.
  */
 static uint32_t operations(uint64_t caps, bool is_ours)
 {

@@ -166,8 +166,8 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
-/* Returns the flags of the functions by which this agent posts what ibv_post_send()
- * does not.
+/* Returns the send_ops_flags of the functions ibv_wr_*() with which this agent posts the
+ * requests that ibv_post_send() does not accept.
  */
 static uint64_t calls(void)
 {

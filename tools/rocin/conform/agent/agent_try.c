@@ -73,7 +73,8 @@ static bool try_xrc(const struct trial *t)
 
 static bool try_group(const struct trial *t)
 {
-	/* 239.255.255.1, or ff1e::1: of the family that the device has */
+	/* 239.255.255.1 or ff1e::1, whichever is of an address family that the device has
+	 */
 	const union ibv_gid v4 = { .raw = { [10] = 0xff, 0xff, 239, 255, 255, 1 } };
 	const union ibv_gid v6 = { .raw = { [0] = 0xff, 0x1e, [15] = 1 } };
 	const union ibv_gid group = t->a->gid_index[0] < 0 ? v6 : v4;
@@ -142,7 +143,7 @@ static bool try_calls(const struct trial *t, uint64_t calls)
 	return qp && ibv_destroy_qp(qp) == 0;
 }
 
-/* Returns the abilities that the device has not got. */
+/* Returns those of the abilities @claimed that the device does not have. */
 static uint32_t refused(const struct trial *t, uint32_t claimed)
 {
 	uint32_t no = 0;
