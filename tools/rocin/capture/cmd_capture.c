@@ -222,12 +222,12 @@ static int read_all(struct capture *c, uint64_t now)
  */
 static int capture_to_end(struct capture *c)
 {
-	struct pollfd pfd[] = { { .fd = c->signals, .events = POLLIN },
-				{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
-				/* standard output; poll() reports only POLLERR, when the
-				 * reader of a pipe has closed it
-				 */
-				{ .events = 0 } };
+	struct pollfd pfd[] = {
+		{ .fd = c->signals, .events = POLLIN },
+		{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
+		/* reports only POLLERR: the reader of the pipe has closed it */
+		{ .events = 0 }
+	};
 
 	take_events(c);
 	while (!c->is_over) {

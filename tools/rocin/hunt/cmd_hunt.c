@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_hunt.c - `rocin hunt`: looks for late writes with which a program goes wrong. */
+/* cmd_hunt.c - `rocin hunt`: searches for a set of writes that make a program go wrong if
+ * they arrive late; see hunt.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,8 @@ enum {
 	OPT_BUDGET,
 	RUNS_PRESET = 20,
 	RUNS_MAX = 1000000,
-	SHOW_TRIES = 5, /* runs in which the program is to go wrong once more */
+	/* maximum number of runs in which the program may go wrong once more */
+	SHOW_TRIES = 5,
 };
 
 struct hunt_args {
@@ -132,7 +135,7 @@ static int check_program(char **program)
 	return fault == RN_PROGRAM_NOT_FOUND ? RN_EXIT_NOT_FOUND : RN_EXIT_CANNOT_RUN;
 }
 
-/* Says why something could not be done. Returns the exit status. */
+/* Prints that @what has failed with the negative errno @rc. Returns the exit status. */
 static int complain_of(const char *what, int rc)
 {
 	rn_complain("%s: %s", what, strerror(-rc));
@@ -148,7 +151,9 @@ static int draw_run(const struct hunt_args *args, const struct rn_hunt_set *late
 	return rc ? complain_of(args->svg, rc) : 0;
 }
 
-/* A run could not be made, or its files not be read. Returns the exit status. */
+/* Reports that a run could not be made or its files could not be read; a signal that has
+ * ended the hunt is not reported. Returns the exit status.
+ */
 static int say_failed(const struct hunt_args *args, int rc)
 {
 	return rn_hunt_stopped() ? RN_EXIT_FAILURE : complain_of(args->hunt.folder, rc);
@@ -209,8 +214,8 @@ static size_t equal_bytes(const char *a, const char *b)
 	return len;
 }
 
-/* Returns the write of the run whose name agrees with @name for longest; NULL if the run
- * makes none.
+/* Returns the name of the write of the run that has the longest common beginning with
+ * @name; NULL if the run made no write.
  */
 static const char *nearest_write(const struct rn_hunt_end *end, const char *name)
 {
@@ -225,7 +230,7 @@ static const char *nearest_write(const struct rn_hunt_end *end, const char *name
 	return nearest;
 }
 
-/* Says which writes of the schedule the run did not make. Returns their number. */
+/* Prints which writes of the schedule the run did not make. Returns their number. */
 static unsigned compare(const struct hunt_args *args, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end)
 {
@@ -366,8 +371,8 @@ int rn_cmd_hunt(int argc, char **argv)
 		status = take_machine(args.replay);
 	if (status)
 		return status;
-	/* The sanitizer must close all pages that it can, so it is set to "all"; each run
-	 * gets its options added.
+	/* rn_run_settings_apply() prepares the environment for a sanitizer that closes
+	 * all pages; rn_hunt_run() sets the options for each run.
 	 */
 	setenv("ROCIN_SANITIZE", "all", 1);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));

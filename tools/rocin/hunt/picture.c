@@ -108,7 +108,9 @@ static void add_lane(struct picture *p, const char *name)
 	snprintf(p->lane[p->lanes++], RN_HUNT_AGENT_MAX, "%s", name);
 }
 
-/* The devices that write come first, then who reads, and memories. */
+/* Adds the lanes: first those of the devices that write, then those of the agents that
+ * read, then those of the memories.
+ */
 static void add_lanes(struct picture *p)
 {
 	char name[RN_HUNT_AGENT_MAX];
@@ -169,7 +171,9 @@ static void draw_lanes(const struct picture *p)
 }
 
 /* ------------------------------------------------------------------ events */
-/* Draws an arrow that arrives at (x2, y2) on the level. */
+/* Draws an arrow whose last piece is horizontal. @at: x and y of its start, then of its
+ * end.
+ */
 static void draw_arrow(const struct picture *p, const char *look, const char *line_look,
 		       const double at[4])
 {
@@ -203,7 +207,7 @@ static double arrival_y(const struct picture *p, size_t i)
 	return end;
 }
 
-/* Draws the way of the write of row @i to its memory. */
+/* Draws the arrow of the late write in row @i to its memory. */
 static void draw_late(const struct picture *p, size_t i)
 {
 	const struct rn_hunt_row *row = &p->t->row[i];

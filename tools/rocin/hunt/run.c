@@ -17,12 +17,12 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOOK_MS = 2, /* between two looks whether the program has ended */
-	/* ms between two looks at a process whose end is reported by a pidfd; needed for
-	 * limits and signals
+	LOOK_MS = 2, /* interval in ms at which to check whether the program has ended */
+	/* the same where a pidfd reports the end of the program; the time limit and
+	 * signals must still be checked
 	 */
 	LOOK_AGAIN_MS = 20,
-	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before */
+	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before this time */
 	SHOW_NS = 200 * 1000 * 1000,
 	CANNOT_EXEC = 127,
 };
@@ -53,7 +53,9 @@ int rn_hunt_begin(struct rn_hunt *h)
 	const struct sigaction action = { .sa_handler = stop };
 	const char *tmp = getenv("TMPDIR");
 
-	/* The program has a process group of its own, which Ctrl-C does not reach. */
+	/* The signals are caught, because the program runs in a process group of its own,
+	 * which Ctrl-C does not reach.
+	 */
 	for (size_t i = 0; i < RN_ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
 	snprintf(h->folder, sizeof(h->folder), "%s/rocin-hunt-XXXXXX",
@@ -96,14 +98,14 @@ static void show_progress(struct rn_hunt *h)
 	fflush(stderr);
 }
 
-/* ----------------------------------------------------------------- a process */
+/* ----------------------------------------------------- start and end of the program */
 static void set_words(const struct rn_hunt *h, bool has_late)
 {
 	char words[4 * PATH_MAX];
 	int n;
 
-	/* The sanitizer writes its reports for the witness; the exit status stays that of
-	 * the program.
+	/* The sanitizer writes its reports to a file, from which witness.c prints them.
+	 * exitcode=0: the exit status stays that of the program.
 	 */
 	n = snprintf(words, sizeof(words), "on,exitcode=0,log=%s/log,record=%s/record",
 		     h->folder, h->folder);
@@ -130,8 +132,8 @@ static void become_program(const struct rn_hunt *h, char **argv, pid_t parent)
 	_exit(CANNOT_EXEC);
 }
 
-/* Waits until the process ends, but not for long. Without a descriptor of the process the
- * whole time passes.
+/* Waits until the process ends, but at most LOOK_AGAIN_MS. Without a pidfd (-1) waits
+ * LOOK_MS in any case.
  */
 static void wait_a_while(int pidfd)
 {
@@ -210,8 +212,8 @@ static void judge_status(struct rn_hunt_end *end, int status)
 			 WEXITSTATUS(status));
 }
 
-/* Adds a last line to the record. If there is no room for it, the lines of the run may be
- * missing, too. Returns 0 or -errno.
+/* Appends a line to the record. If that fails, for instance because the disk is full,
+ * lines that the program has written may be missing as well. Returns 0 or -errno.
  */
 static int end_record(const char *path)
 {
@@ -225,7 +227,7 @@ static int end_record(const char *path)
 	return fclose(record) ? -errno : rc;
 }
 
-/* A program that opens no device writes no record. */
+/* Reads the record of the newest run. There is none if the program opened no device. */
 static int read_record(const struct rn_hunt *h, struct rn_hunt_end *end)
 {
 	char path[PATH_MAX];

@@ -17,7 +17,9 @@ static void need(const void *memory)
 	exit(RN_EXIT_FAILURE); // NOLINT(concurrency-mt-unsafe)
 }
 
-/* Returns the entry of the name, or the free one where it would be. */
+/* Returns the index of the name in the hash table, or of the free entry at which it would
+ * be stored.
+ */
 static uint32_t *entry_of(const struct rn_hunt_set *set, const char *name)
 {
 	uint64_t hash = rn_hash_bytes(RN_HASH_BEGIN, name, strlen(name));

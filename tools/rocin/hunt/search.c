@@ -17,8 +17,8 @@ enum {
 };
 
 /* ------------------------------------------------------------------ search */
-/* Length of the part of a name that the writes of one queue of one QP, or of one message,
- * have in common: "rocin1 qp 1 request", "rocin1 qp 1 request 0".
+/* Returns the length of the part of a name that all writes of one queue of a QP, or of
+ * one message, have in common: "rocin1 qp 1 request", "rocin1 qp 1 request 0".
  */
 static size_t common_len(const char *name, bool by_message)
 {
@@ -40,7 +40,9 @@ static uint64_t hash_part(const char *name, size_t len, uint64_t seed)
 	return hash ^ hash >> 32;
 }
 
-/* Draws subset number @n of the names: of queues, of messages or of pages, in turn. */
+/* Draws random subset number @n of the names. Depending on @n, all writes of a queue, or
+ * all of a message, are in the subset together, or each write is drawn by itself.
+ */
 static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed,
 			struct rn_hunt_set *subset)
 {
@@ -55,7 +57,9 @@ static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed
 	}
 }
 
-/* Runs once. Returns 1 if the program goes wrong; @all: gets all writes of the run. */
+/* Runs the program once. Returns 1 if it goes wrong; then the late writes are added to
+ * @found. All writes of the run are added to @all.
+ */
 static int try_once(struct rn_hunt *h, const struct rn_hunt_set *late,
 		    struct rn_hunt_set *all, struct rn_hunt_set *found)
 {
@@ -74,7 +78,7 @@ static int try_once(struct rn_hunt *h, const struct rn_hunt_set *late,
 	return rc;
 }
 
-/* Is the time over in which schedules are tried? */
+/* Is the time over that the user allows for trying schedules? */
 static bool is_over(const struct rn_hunt *h)
 {
 	rn_ns spent = rn_clock(CLOCK_MONOTONIC) - h->began;
@@ -115,7 +119,9 @@ static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 	return rc;
 }
 
-/* Adds part number @n of @parts of the set to @to; or all but this part. */
+/* Divides @set into @parts parts and adds part number @n to @to, or all other parts if
+ * @is_complement.
+ */
 static void add_part(const struct rn_hunt_set *set, size_t n, size_t parts,
 		     bool is_complement, struct rn_hunt_set *to)
 {
@@ -133,8 +139,8 @@ static void replace_set(struct rn_hunt_set *set, struct rn_hunt_set *by)
 	*by = (struct rn_hunt_set){ 0 };
 }
 
-/* Tries the parts, or their complements, until the program goes wrong with one, which
- * replaces the set. Returns 1 if there is one, 0 or -errno.
+/* Tries the parts, or their complements, until the program goes wrong with one of them,
+ * which then replaces @set. Returns 1 if there is one, 0 if there is none, or -errno.
  */
 static int try_parts(struct rn_hunt *h, struct rn_hunt_set *set, size_t parts,
 		     bool is_complement)

@@ -3,8 +3,8 @@
  * the first of them until the last has been performed. It is read from the record of the
  * run (sim/pcie/sanitizer/sanitize_schedule.c).
  *
- * A read that came before a late write is early, unless it is one of a loop: then this
- * very loop has ended the wait of the write.
+ * A read that came before a late write counts as early, unless it is a poll of a loop and
+ * this polling is the event that performed the write.
  */
 #include "timeline.h"
 
@@ -53,8 +53,8 @@ static void drop_row(struct rn_hunt_timeline *t)
 	clear_row(&t->row[--t->count]);
 }
 
-/* Fills in a row from what follows the first word of a line. Returns false if it cannot
- * be understood, or if there is no memory.
+/* Fills in a row from @rest, the text of a line after its first word. Returns false if
+ * the text is invalid, or if there is no memory.
  */
 static bool fill_row(struct rn_hunt_row *row, size_t n, const char *rest)
 {
@@ -140,7 +140,7 @@ static void end_timeline(struct rn_hunt_timeline *t)
 		drop_row(t);
 }
 
-/* Is the read in row @i the look of a loop, which ends the wait of the write later? */
+/* Is the read in row @i a poll of a loop that later performs the write? */
 static bool is_of_loop(const struct rn_hunt_timeline *t, size_t i)
 {
 	for (size_t j = i; j < t->count; j++) {
@@ -160,7 +160,7 @@ void rn_hunt_timeline_read(struct rn_hunt_timeline *t, const char *record,
 	struct reading r = { .t = t, .late = late };
 
 	*t = (struct rn_hunt_timeline){ 0 };
-	/* Without a record nothing has happened. */
+	/* If there is no record, the timeline is empty. */
 	(void)rn_file_lines(record, take_line, &r);
 	end_timeline(t);
 	for (size_t i = 0; i < t->count; i++)
@@ -186,8 +186,8 @@ const char *rn_hunt_row_word(enum rn_hunt_row_kind kind)
 	return words[kind];
 }
 
-/* ------------------------------------------------------------------ agents */
-/* Copies word number @n from the end, the last one being 0. */
+/* ----------------------------------------------------- names of agents and memories */
+/* Copies word number @n of @text, counted from its end; the last word is number 0. */
 static void copy_word_from_end(const char *text, unsigned n, char name[RN_HUNT_AGENT_MAX])
 {
 	const char *end = text + strlen(text), *from;
@@ -226,7 +226,7 @@ void rn_hunt_row_agent(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MA
 	}
 }
 
-/* The names end in "MEMORY page N". */
+/* The name of a write ends in "MEMORY page N". */
 void rn_hunt_row_memory(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX])
 {
 	*name = '\0';

@@ -10,10 +10,11 @@ enum {
 };
 
 enum rn_hunt_row_kind {
-	RN_HUNT_ISSUED,	   /* a late write was issued */
-	RN_HUNT_LANDED,	   /* another write was issued, and landed at once */
-	RN_HUNT_READ,	   /* an agent read what a late write was to change */
-	RN_HUNT_EVENT,	   /* a completion was taken, a kernel launched ... */
+	RN_HUNT_ISSUED, /* a late write was issued */
+	RN_HUNT_LANDED, /* another write was issued, and landed at once */
+	RN_HUNT_READ,	/* an agent read what a late write was to change */
+	/* for instance, the program polled a completion or launched a kernel */
+	RN_HUNT_EVENT,
 	RN_HUNT_PERFORMED, /* a late write reached its memory */
 };
 
@@ -21,10 +22,10 @@ struct rn_hunt_row {
 	enum rn_hunt_row_kind kind;
 	char *write; /* name of the write; NULL for an event */
 	/* for a read: the reader; for an event: a description; for a late write that was
-	 * performed: the event by which it was; otherwise NULL
+	 * performed: the event that performed it; otherwise NULL
 	 */
 	char *text;
-	bool is_early; /* the read got old bytes, and was no look of a loop */
+	bool is_early; /* the read got old bytes and is not a poll of a loop */
 };
 
 struct rn_hunt_timeline {
@@ -43,13 +44,13 @@ void rn_hunt_timeline_clear(struct rn_hunt_timeline *t);
 const char *rn_hunt_row_word(enum rn_hunt_row_kind kind);
 
 /* rn_hunt_row_agent() writes the name of the agent that acts in a row, such as "rocin1",
- * or "cpu" for the program. The other function writes the memory that its write goes to,
- * such as "host" or "gpu0", or an empty text for an event.
+ * or "cpu" for the program. rn_hunt_row_memory() writes the name of the memory that the
+ * write of a row goes to, such as "host" or "gpu0"; an empty text for an event.
  */
 void rn_hunt_row_agent(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
 void rn_hunt_row_memory(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
 
-/* ------------------------------------------------------------------- picture.c */
+/* ------------------------------------------------ picture of a timeline (picture.c) */
 /* Writes the timeline as an SVG picture. @title says how the program ended. Returns 0 or
  * -errno.
  */

@@ -12,8 +12,8 @@
 #include "tools/rocin/common/files.h"
 
 enum {
-	REPORT_MAX = 1 << 20, /* bytes */
-	SHOWN = 20,	      /* writes that are printed */
+	REPORT_MAX = 1 << 20, /* maximum size of the reports in bytes */
+	SHOWN = 20,	      /* maximum number of late writes that are printed */
 };
 
 /* Finds the event that performed a write, or the last part of it, in lines "ended NAME by
@@ -34,7 +34,7 @@ static void read_ended(const struct rn_hunt *h, struct rn_hunt_set *ended)
 {
 	char path[PATH_MAX];
 
-	/* Without a record there are no events. */
+	/* If there is no record, @ended stays empty. */
 	(void)rn_hunt_read(ended, rn_hunt_path(h, "record", path), "ended");
 }
 
@@ -92,7 +92,7 @@ void rn_hunt_print_nothing(const struct rn_hunt *h)
 	free(report);
 }
 
-/* Returns what the picture draws, row by row. */
+/* Returns the rows of the timeline as a JSON array. */
 static json_t *events_of(const struct rn_hunt *h, const struct rn_hunt_set *late)
 {
 	struct rn_hunt_timeline t;

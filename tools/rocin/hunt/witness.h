@@ -11,8 +11,8 @@
 void rn_hunt_print(const struct rn_hunt *h, const struct rn_hunt_set *late,
 		   const struct rn_hunt_end *end);
 
-/* Says that nothing was found, and what the sanitizer reports of the newest run: the
- * program may use memory too early without going wrong by it.
+/* Prints that no schedule was found, and what the sanitizer reports of the newest run:
+ * the program may use memory too early and still not go wrong.
  */
 void rn_hunt_print_nothing(const struct rn_hunt *h);
 
@@ -20,7 +20,9 @@ void rn_hunt_print_nothing(const struct rn_hunt *h);
 int rn_hunt_draw(const struct rn_hunt *h, const struct rn_hunt_set *late,
 		 const struct rn_hunt_end *end, const char *file);
 
-/* @file: of the schedule; NULL if none was found. */
+/* Prints the result as JSON. @file: path of the file with the schedule; NULL if no
+ * schedule was found.
+ */
 void rn_hunt_print_json(const struct rn_hunt *h, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end, const char *file);
 

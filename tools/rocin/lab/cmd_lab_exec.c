@@ -24,8 +24,8 @@ enum {
 };
 
 struct exec_args {
-	/* Process id of the `rocin lab' whose hosts are meant, if this process is outside
-	 * of it; 0: this process is inside a lab.
+	/* Process id of the `rocin lab' to whose hosts @host belongs, if this process is
+	 * outside of the lab; 0: this process is inside a lab.
 	 */
 	pid_t lab;
 	bool no_input;

@@ -184,7 +184,7 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 
 /* ------------------------------------------------------------- namespaces of a host */
 /* Mounts a new /sys, because /sys shows the interfaces of the namespace in which it was
- * mounted. If that is forbidden, the old one stays, and programs work all the same.
+ * mounted. If the mount is not permitted, the old /sys stays, and programs still work.
  */
 static void mount_sys(void)
 {
@@ -200,8 +200,8 @@ static void mount_sys(void)
 		close(groups);
 }
 
-/* Mounts a file @name in the host's own directory over @path. Does nothing if @path does
- * not exist, as no program reads it then.
+/* Writes @text to a file @name in the host's own directory and mounts this file over
+ * @path. Does nothing if @path does not exist, as no program reads it then.
  */
 static int put_over(const char *name, const char *path, const char *text)
 {
@@ -539,8 +539,8 @@ static int put_host(const char *name, unsigned host)
 	return setenv(name, text, 1);
 }
 
-/* Sets PATH: first the directory of the commands for other hosts, last the directory
- * of rocin.
+/* Extends PATH: before the old value, the directory of the commands that run programs on
+ * other hosts (ssh, rsh); after it, the directory of rocin.
  */
 static int set_path(void)
 {
@@ -729,8 +729,8 @@ static int take_all(struct capture *c)
 	return all;
 }
 
-/* Writes packets to the file until SIGTERM comes, and then those that the kernel
- * still has.
+/* Writes packets to the file until SIGTERM comes, and then the packets that are still in
+ * the kernel's buffer.
  */
 _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 {

@@ -13,7 +13,8 @@
  *
  * All processes of a lab are in its PID namespace, so that the kernel kills them when the
  * lab ends; and the lab ends with the process that the user started. The files of a host
- * are in a tmpfs of its own. None of it is visible by name outside of the lab.
+ * are in a tmpfs of its own. The files and namespaces of a lab have no names outside of
+ * it.
  */
 #ifndef RN_LAB_H
 #define RN_LAB_H

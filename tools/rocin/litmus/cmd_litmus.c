@@ -37,8 +37,8 @@ static int add_test(struct rn_report *r, const char *file,
 	return 0;
 }
 
-/* Returns whether reports can explain all rules that a test names, and says which they
- * cannot.
+/* Checks that rn_litmus_find_rule() knows each rule that a test names. Otherwise prints
+ * an error message and returns false.
  */
 static bool are_rules_known(const char *file, const struct rn_litmus_test *test)
 {

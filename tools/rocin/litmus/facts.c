@@ -40,7 +40,8 @@ static void print_value(const struct rn_litmus_test *t, const struct rn_litmus_v
 		printf("%" PRId64, v->number);
 }
 
-/* Prints the number or address that @v brings into the test. */
+/* Prints the constant or address @v as a fact number(...); prints nothing for a register.
+ */
 static void print_number(const struct rn_litmus_test *t, const struct rn_litmus_value *v)
 {
 	if (v->is_reg)
@@ -145,8 +146,8 @@ static void print_location_name(const struct rn_litmus_test *t, unsigned loc)
 		printf("\"%s\"", t->location[loc].name);
 }
 
-/* Prints the elements of a message, of a READ or of a FLUSH: what lies at the responder,
- * and what at the requester.
+/* Prints the elements of a message, of a READ or of a FLUSH: the locations at the
+ * responder, and the sources or destinations at the requester.
  */
 static void print_elements(const struct rn_litmus_test *t,
 			   const struct rn_litmus_instr *in)
@@ -218,7 +219,7 @@ static void print_request(const struct rn_litmus_test *t, const char *thread,
 		print_wqe(t, thread, number, in);
 }
 
-/* Prints what an instruction refers to that is no work request. */
+/* Prints the operands of an instruction that is no work request. */
 static void print_operands(const struct rn_litmus_test *t, const char *thread,
 			   unsigned number, const struct rn_litmus_instr *in)
 {
@@ -278,7 +279,7 @@ static void print_thread(const struct rn_litmus_test *t,
 	}
 }
 
-/* ---- What is observed ---- */
+/* ---- Locations and registers that the outcome of the test consists of ---- */
 
 static void print_observed(const struct rn_litmus_test *t)
 {

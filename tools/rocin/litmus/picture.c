@@ -15,7 +15,7 @@
 #include "tools/rocin/common/html.h"
 
 /* ----------------------------------------------------------------------- stale loads */
-/* Finds the load of a witness that read stale data. */
+/* Is the step an instruction that loads from memory? */
 
 static bool is_load(const struct rn_litmus_test *t, const struct rn_litmus_step *s)
 {
@@ -377,7 +377,7 @@ static void draw_tlp(const struct picture *p, size_t from)
 			lane = find_lane(p, s->node, true, s->from);
 			if (!lane)
 				continue;
-			/* The TLP entered this queue when it left the last one. */
+			/* The TLP entered this queue when it left the previous one. */
 			to = (struct point){ lane_middle(lane) + tlp_offset(s),
 					     at.y + ROW / 2 };
 			draw_line(p, s, at, to);
@@ -437,8 +437,8 @@ static void draw_instr(const struct picture *p, size_t i)
 			    (struct rn_svg_box){ lane->x + 4, row_y(i) - ROW / 2.0 + 1,
 						 lane->width - 8, ROW - 2 },
 			    NULL);
-	/* The text about the write that had not arrived is left out, because that is
-	 * drawn, and explained above the picture.
+	/* The part of the text about a write that had not arrived is left out, because
+	 * the picture shows it and a text above the picture explains it.
 	 */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);

@@ -125,8 +125,8 @@ bool rn_report_is_failure(enum rn_report_status status)
 struct record {
 	uint64_t digest;
 	uint64_t runs;
-	/* index of the first line of the test in the file with final states; @count:
-	 * number of its lines
+	/* the final states of the test in the state file: index of their first line in
+	 * rn_litmus_memory.line, and number of lines
 	 */
 	size_t first, count;
 };
@@ -241,7 +241,7 @@ uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 	return d;
 }
 
-/* Parses "COUNT SEED ABSENT VALUE...". */
+/* Parses a line "COUNT SEED ABSENT VALUE..." and adds the final state to @run. */
 static void recall_state(const char *line, const struct rn_litmus_test *t,
 			 struct rn_report_run *run)
 {

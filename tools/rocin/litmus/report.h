@@ -87,8 +87,8 @@ struct rn_report {
 
 /* ---- Filling in a run ---- */
 
-/* Counts a final state. Returns its entry, which is valid until the next call; in a new
- * entry steps is NULL.
+/* Counts a final state. Returns its entry, which is valid until the next call; the member
+ * @steps of a new entry is NULL.
  */
 struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 					    struct rn_report_run *run,

@@ -13,7 +13,8 @@
 /* ------------------------------------------------------------------------- the table */
 /* A table with a row for each test and a column for each mode. Cells: "A 2/5" allowed,
  * occurred in 2 of 5 runs; "A 0" allowed, did not occur; "F ok" forbidden, did not occur;
- * "!!" failure; "cut", "skip".
+ * "!!" failure; "cut": the explorer stopped at its limit; "skip": the back end cannot run
+ * the test.
  */
 
 enum {
@@ -110,8 +111,8 @@ static bool is_used(const struct rn_report *r, int column)
 	return false;
 }
 
-/* Writes a text such as "3/3": how many verdicts for knob sets without a column are
- * as expected.
+/* Writes a text such as "2/3" about the knob sets that have no column: 2 of their 3
+ * verdicts are as expected.
  */
 static void format_others(const struct rn_report_test *test, char *buf, size_t len)
 {

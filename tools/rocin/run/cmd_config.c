@@ -264,7 +264,8 @@ static bool check_all(void)
 	return is_good;
 }
 
-#define OF_LAB "ROCIN_LAB_" /* prefix of variables that `rocin lab` sets for programs */
+/* prefix of the variables that `rocin lab` sets for programs */
+#define OF_LAB "ROCIN_LAB_"
 
 static bool is_known(const char *name, size_t len)
 {

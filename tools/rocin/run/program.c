@@ -45,7 +45,9 @@ static bool read_at(int fd, void *to, size_t len, uint64_t at)
 	return at <= INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Reads a string into @to; "" if it does not end within @len bytes. */
+/* Reads the string at offset @at of the file into @to; "" if it does not end within @len
+ * bytes.
+ */
 static void read_string(int fd, char *to, size_t len, uint64_t at)
 {
 	ssize_t n = at <= INT64_MAX ? pread(fd, to, len, (off_t)at) : -1;
@@ -102,8 +104,8 @@ static bool has_go_section(int fd, const Elf64_Ehdr *eh)
 	return false;
 }
 
-/* Reads the parts that can be read. In a damaged or truncated file the other fields stay
- * empty, which is no error.
+/* Fills in @elf as far as the file can be read. In a damaged or truncated file the other
+ * fields stay empty, which is no error.
  */
 static void read_elf(struct elf *elf, int fd)
 {
@@ -153,7 +155,9 @@ enum {
 	SCRIPTS_MAX = 5
 };
 
-/* Programs that start others with a new environment, and how to pass ours on to these. */
+/* Programs that start other programs with a new environment, and how to run these under
+ * rocin.
+ */
 static const struct {
 	const char *name, *remedy;
 } drops_env[] = {

@@ -129,7 +129,9 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Adds a rule to the variable, whose rules are separated by '|'. */
+/* Adds a rule to the environment variable DEVICE_MEMORY, in which rules are separated by
+ * '|'.
+ */
 static int add_rule(const char *rule)
 {
 	const char *old = getenv(DEVICE_MEMORY);
@@ -192,8 +194,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp rn_run_settings_argp = { .options = options, .parser = parse_option };
 
-/* Sets the variable to the knobs that a file contained, instead of the name of the file:
- * the program may run in another directory, and a pipe can be read only once.
+/* Sets ROCIN_PCIE to the text of the knobs instead of the name of the file that contained
+ * them: the program may run in another directory, and a pipe can be read only once.
  */
 static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 {
@@ -207,7 +209,7 @@ static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 }
 
 /* Checks ROCIN_PCIE and the device memory rules. With a wrong one every device of the
- * program would fail to open. @parsed gets the knobs.
+ * program would fail to open. @parsed: out, the knobs.
  */
 static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 {
@@ -265,8 +267,9 @@ static int check_sanitize(char *err, size_t err_len)
 	return -EINVAL;
 }
 
-/* Checks ROCIN_VALIDATE and the file of suppressions. With a wrong one the program would
- * run without being watched, or with findings that were to be left out.
+/* Checks ROCIN_VALIDATE and the file of suppressions. With a wrong setting the program
+ * would run without validation, or findings that the user wants suppressed would be
+ * reported.
  */
 static int check_validate(char *err, size_t err_len)
 {

@@ -25,11 +25,10 @@ enum {
 };
 
 /* ------------------------------------------------------------------------- resources */
-/* Objects are listed as `rdma resource show` does, a line for each. Names and order of
- * the fields are those of rdma(8), whose lines for objects of programs have no poll-ctx
- * either. Keys are shown to everyone who can read the page, which is the user of the
- * program alone. rdma(8) has no windows; the R_Key of a window changes with each bind and
- * is not recorded.
+/* Objects are listed as `rdma resource show` does: a line for each object, with the field
+ * names of rdma(8) in the same order. L_Keys and R_Keys are shown, because nobody but the
+ * user of the program can read its stats page. Memory windows, which rdma(8) does not
+ * list, are shown without their R_Key, which changes with each bind and is not recorded.
  */
 /* Kinds of objects: those of enum rn_stats_kind, and queue pairs. A set of kinds is a sum
  * of 1u << KIND.
@@ -339,7 +338,7 @@ static const struct argp argp = {
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
-/* A report and the values of the report before, from which rates are computed. */
+/* A report, and the values of the previous report, from which rates are computed. */
 struct report {
 	const struct stat_args *args;
 	json_t *clients;

@@ -44,7 +44,8 @@ static void begin_family(FILE *to, const char *name, const char *type, const cha
 }
 
 /* ----------------------------------------------------------------- counters */
-/* Makes the name of a hardware counter in the style of Prometheus, with its unit in full.
+/* Makes the metric name for a hardware counter in the style of Prometheus: "_pkts" at the
+ * end becomes "_packets".
  */
 static void counter_name(char *name, size_t len, const char *stat)
 {

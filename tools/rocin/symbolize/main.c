@@ -4,14 +4,14 @@
  *
  * usage: rocin-symbolize [PID]
  *
- * PID is the process that reports. Rocin's libraries start this program when they report
- * (transport/io/process/stack.h, which has the form of a frame). Frames that the program
- * cannot resolve are copied unchanged. The answer is written at once when all is known: a
- * reader gets it whole or not at all.
+ * PID is the process that the report is about. Rocin's libraries start this program when
+ * they report (transport/io/process/stack.h, which has the form of a frame). Frames that
+ * the program cannot resolve are copied unchanged. The answer is written at once when all
+ * is known: a reader gets it whole or not at all.
  *
  * libdw finds separate debug information itself: by the build-id below
- * /usr/lib/debug/.build-id, by the name in .gnu_debuglink, and what dwz has shared. It is
- * kept from asking servers (debuginfod), since a program waits for the answer.
+ * /usr/lib/debug/.build-id, by the name in .gnu_debuglink, and what dwz has shared. It
+ * must not ask debuginfod servers, because a program waits for the answer.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -29,14 +29,15 @@
 #include "transport/io/host/write_all.h"
 
 enum {
-	FUNCTIONS_MAX = 16, /* inlined into each other */
+	/* maximum number of functions at one address that are inlined into each other */
+	FUNCTIONS_MAX = 16,
 	PATH_TEXT_MAX = 4096,
 	FOUND_PATH_MAX = PATH_TEXT_MAX + 64,
 };
 
-/* A function that contains the address, and the source line: for the innermost function
- * that of the address, for the others that of the call that was inlined. Texts are valid
- * until close_files().
+/* A function whose code contains an address. The source line is that of the address for
+ * the innermost function, and that of the inlined call for each function around it. Texts
+ * are valid until close_files().
  */
 struct symbol {
 	const char *function; /* NULL: not known */
@@ -93,8 +94,8 @@ static int open_if_same(const char *path, const char *build_id)
 	return -1;
 }
 
-/* Opens the file of the module. The process keeps its program, though it was removed or
- * replaced, under the name exe.
+/* Opens the file of the module. A program that was removed or replaced after its start
+ * can still be opened by the link exe of its process.
  */
 static int open_module(const struct module *m, char path[FOUND_PATH_MAX])
 {
@@ -133,7 +134,9 @@ static void load(struct file *f, const struct module *m)
 	f->dwfl = dwfl_begin(&callbacks);
 	if (f->dwfl) {
 		dwfl_report_begin(f->dwfl);
-		/* Addresses are those of the file: it is loaded at 0. */
+		/* The file is reported with load address 0, so that addresses are those
+		 * in the file.
+		 */
 		f->module = dwfl_report_elf(f->dwfl, path, path, fd, 0, true);
 		dwfl_report_end(f->dwfl, NULL, NULL);
 	}
@@ -201,7 +204,9 @@ static int number_of(Dwarf_Die *die, unsigned name)
 	return dwarf_formudata(dwarf_attr(die, name, &attr), &value) ? 0 : (int)value;
 }
 
-/* Sets where the function that @inlined was inlined into calls it. */
+/* Sets the source line at which the function @inlined is called by the function into
+ * which it was inlined.
+ */
 static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
 	size_t number = (size_t)number_of(inlined, DW_AT_call_file), count = 0;
@@ -295,7 +300,7 @@ static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol 
 struct frame {
 	char address[24];
 	const char *rest;	  /* the text of the line after the address */
-	char path[PATH_TEXT_MAX]; /* empty: in no file */
+	char path[PATH_TEXT_MAX]; /* file that contains the address; empty: none */
 	char build_id[80];
 	unsigned long long offset;
 };

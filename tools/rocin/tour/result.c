@@ -254,7 +254,7 @@ uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name)
 }
 
 /* ------------------------------------------------------------------------------ TLPs */
-/* Combines similar TLPs of a stop into rows. */
+/* Returns the name of an agent in the table of TLPs. */
 
 static const char *name_requester(const char *agent)
 {

@@ -65,8 +65,8 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 /* -------------------------------------------------------------------- addresses */
-/* Tests whether the address is free, that is whether no other rocind has UDP port 4791
- * of it.
+/* Tests whether the address is free, that is, whether UDP port 4791 of the address is not
+ * bound by another rocind.
  */
 static int try_address(uint32_t addr)
 {

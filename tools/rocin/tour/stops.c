@@ -16,7 +16,6 @@
 #include "tour.h"
 
 /* -------------------------------------------------------------------------- settings */
-/* Parses and formats the settings of stops. */
 
 void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop)
 {

@@ -4,7 +4,8 @@
  *
  * Packets between the sockets of the groups and the connection manager pass through fault
  * injection (`rocin fault`) as long as there are rules, and through captures as long as
- * there are any. Captures are on the side of the sockets.
+ * there are any. Captures lie between fault injection and the sockets, so they see what
+ * the sockets send and receive.
  */
 #include "cm.h"
 
@@ -139,8 +140,8 @@ static const struct rn_capture_host capture_host = {
 /* A request for a service that has no listener yet waits up to RND_CM_EARLY_FOR for one,
  * and is refused then. Such requests are normal: both ends of perftest -R close a first
  * connection and open a second one, and the client does not wait until the server listens
- * again. With a kernel the server wins that race, as its command is a system call; here
- * each command is a message to this process.
+ * again. With rdma_cm of the kernel the server is fast enough, as its command is a system
+ * call; here each command is a message to this process.
  */
 
 /* Stores a copy of the request, since its packet belongs to the caller. */
@@ -388,7 +389,7 @@ void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
 	if (!cm->fault)
 		return;
 	set_rules(cm, text);
-	/* Sends the packets that the earlier rules held back. */
+	/* Sends the packets that the previous rules have delayed. */
 	if (cm->ucma)
 		on_timer_due(cm);
 	drop_idle_fault(cm);
@@ -638,8 +639,8 @@ void rnd_cm_free(struct rnd_cm *cm)
 {
 	if (!cm)
 		return;
-	/* Programs keep their mapping of the board, and with it the ids on it: for them
-	 * rocind has ended, but their ids still exist.
+	/* Programs keep their mapping of the board (cm_board.h), which still lists their
+	 * ids: rocind has ended, but the ids still exist for the programs.
 	 */
 	rn_cm_board_close(&cm->board);
 	while (cm->channels)

@@ -91,12 +91,15 @@ void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits
  */
 int rnd_cm_make_board(struct rnd_cm *cm);
 
-/* Hand the changes since the last call to the keeper, or the whole state. */
+/* rnd_cm_keep() hands the changes since the last call to the keeper, rnd_cm_keep_all()
+ * the whole state.
+ */
 void rnd_cm_keep(struct rnd_cm *cm);
 void rnd_cm_keep_all(struct rnd_cm *cm);
 
 /* Removes the answers to queries from the board, which this process will write no more:
- * programs that have no other board ask rocind then. What outlives rocind stays.
+ * programs that have no newer board then ask rocind. The list of existing ids stays on
+ * the board.
  */
 void rnd_cm_hide_answers(struct rnd_cm *cm);
 

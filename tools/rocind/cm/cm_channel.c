@@ -112,8 +112,8 @@ static size_t take_fds(struct msghdr *hdr, int *fd)
 	return count;
 }
 
-/* Reads a message, which stays in the socket until skip(): if rocind is killed before,
- * its successor finds the message there. Returns 1, 0 (end of file), or -errno.
+/* Reads a message, which stays in the socket until rn_ctl_skip(): if rocind is killed
+ * before, its successor finds the message there. Returns 1, 0 (end of file), or -errno.
  */
 static int peek(int sock, struct message *m)
 {
@@ -192,7 +192,9 @@ static void send_answer(struct rnd_cm_path *path)
 		path->ch->wants_board = false;
 }
 
-/* Hands the command that was executed, with its answer and effects, to the keeper. */
+/* Hands the executed command, its answer and the changes of state that it has caused to
+ * the keeper.
+ */
 static void commit(struct rnd_cm_path *path)
 {
 	struct rnd_server *server = path->ch->cm->server;
@@ -282,7 +284,9 @@ static void on_command(void *ctx)
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc <= 0 || m.len < sizeof(m.call)) {
-		/* A program reads an error, and no end of file, if something is left. */
+		/* If a message were left in the socket, the program would read an error
+		 * instead of end of file.
+		 */
 		rn_ctl_skip(path->sock.fd);
 		close_path(path);
 	} else {

@@ -27,7 +27,7 @@ struct rnd_cm_path {
 	 * executed already.
 	 */
 	bool is_restored;
-	/* The last command that was executed, and its answer; what the keeper has. */
+	/* The last command that was executed, and its answer; the keeper has a copy. */
 	struct rnd_cm_done {
 		uint64_t channel; /* number of the channel */
 		uint32_t seq;
@@ -41,12 +41,12 @@ struct rnd_cm_channel {
 	struct rnd_cm_channel *next;
 	struct rnd_cm *cm;
 	struct rnd_source sock;
-	uint64_t number;     /* unique; part of the name of the program's end */
+	uint64_t number;     /* unique number; part of the name of the program's end */
 	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
 	uint32_t marks_kept; /* value of @marks in the keeper's record */
 	bool is_restored;    /* restored from the records of a rocind that died */
 	/* The program may have the board of an earlier rocind; the next answer carries
-	 * this one's.
+	 * the board of this rocind.
 	 */
 	bool wants_board;
 	bool has_news; /* events may have been queued that have no mark */
@@ -99,7 +99,7 @@ struct rnd_cm {
 	struct rnd_router router;
 	struct rn_cm_board board; /* opened together with `ucma' */
 	struct rnd_cm_channel *channels;
-	bool has_news; /* a channel has news */
+	bool has_news; /* @has_news of some channel is true */
 	/* upper half of the numbers of channels, which the board shows, too: the process
 	 * ID of the rocind that made the board
 	 */
@@ -110,7 +110,7 @@ struct rnd_cm {
 	uint32_t records_left;
 };
 
-/* The numbers of a channel as the keeper has stored them. */
+/* The keeper's record of the members of struct rnd_cm that a successor needs. */
 struct rnd_cm_saved {
 	uint32_t number;
 	uint32_t board_reserved;
@@ -120,7 +120,7 @@ struct rnd_cm_saved {
 
 /* ---- First requests (first_request.c) ---- */
 
-/* rn_cm_cfg.has_request of the protocol; @ctx: the struct rnd_cm. */
+/* Implements rn_cm_cfg.has_request; @ctx: the struct rnd_cm. */
 bool rnd_cm_has_request(void *ctx, const struct rn_cm_info *info, uint32_t qpn);
 
 /* ---- Channels ---- */
@@ -132,7 +132,7 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
 /* Copies all channels and paths for the keeper. */
 void rnd_cm_channels_keep_all(struct rnd_cm *cm);
-/* Stores in the keeper the number of unread marks of each channel whose number has
+/* Stores in the keeper the number of unread marks of each channel where this number has
  * changed. A mark is a byte that was sent for an event.
  */
 void rnd_cm_channels_keep_marks(struct rnd_cm *cm);

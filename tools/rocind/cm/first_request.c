@@ -17,7 +17,7 @@ enum {
 	SLOT_MASK = 0xff,
 };
 
-/* Returns whose QP this is, or NULL. */
+/* Returns the attachment of the process that has this QP, or NULL. */
 static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
 					 const struct rn_flow *flow, uint32_t qpn)
 {

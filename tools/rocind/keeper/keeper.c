@@ -59,7 +59,7 @@ struct rnd_batch {
 	unsigned fd_count;
 	int fd[BATCH_FDS];
 	size_t len;
-	size_t last; /* where the last entry is */
+	size_t last; /* offset of the last entry */
 	union {
 		struct head head;
 		uint8_t bytes[BATCH_BYTES];
@@ -107,7 +107,9 @@ static struct rnd_record **chain_of(const struct rnd_estate *e, enum rnd_record_
 			 (e->chains - 1)];
 }
 
-/* Finds the place of a record in its chain; *place is NULL if there is none. */
+/* Returns the pointer in the hash chain that points to a record; it is NULL if there is
+ * no such record.
+ */
 static struct rnd_record **find_place(const struct rnd_estate *e,
 				      enum rnd_record_kind kind, uint64_t number)
 {
@@ -203,7 +205,9 @@ void rnd_pending_free(struct rnd_pending *pending)
 	pending->last = NULL;
 }
 
-/* Puts the new record in the place of the old one. */
+/* Puts @r in the place of the record with the same kind and number. @keeps_fds: @r takes
+ * over the descriptors of the old record.
+ */
 static void replace_record(struct rnd_estate *e, struct rnd_record *r, bool keeps_fds)
 {
 	struct rnd_record **at = find_place(e, r->kind, r->number), *old = *at;
@@ -279,7 +283,9 @@ static bool add_waiting(struct rnd_pending *pending, const struct entry *entry,
 	return true;
 }
 
-/* Adds the entries of a message. *@used counts the descriptors that have an owner now. */
+/* Adds the entries of a message. *@used: out, the number of descriptors of the message
+ * that now belong to a record.
+ */
 static bool add_entries(struct rnd_pending *pending, const struct rnd_batch *b,
 			unsigned *used)
 {

@@ -3,12 +3,12 @@
  * descriptors and of its state, and starts a successor when rocind dies.
  *
  * rocind describes its state by records. A record has a kind, a number that is unique in
- * its kind, some bytes, and some descriptors. What rocind changes while it handles one
- * event reaches the keeper as one transaction (rnd_keeper_commit()): if rocind is killed
- * before the commit, the keeper still has the state from before the event, and the input
- * that caused it is still in its socket, because rocind removes it from there only after
- * the commit. If rocind is killed after the commit, the successor recognises the input as
- * one that was executed already, and repeats the answer.
+ * its kind, some bytes, and some descriptors. All changes that rocind makes while it
+ * handles one event reach the keeper as one transaction (rnd_keeper_commit()): if rocind
+ * is killed before the commit, the keeper still has the state from before the event, and
+ * the input that caused it is still in its socket, because rocind removes it from there
+ * only after the commit. If rocind is killed after the commit, the successor recognises
+ * the input as one that was executed already, and repeats the answer.
  *
  * The keeper receives messages of rocind only, so no message of a program can harm it. It
  * notices the end of rocind by the end of file of the socket between the two, and forks:

@@ -173,8 +173,8 @@ static bool is_admitted(const struct rnd_admission *a, uid_t user)
 	return false;
 }
 
-/* The UDP ports of this namespace. @held: ports that an admitted user holds at all
- * addresses; @foreign: ports on which another user has a socket.
+/* The UDP ports of this network namespace. @held: ports that an admitted user holds at
+ * all addresses; @foreign: ports on which another user has a socket.
  */
 struct owners {
 	uint8_t held[65536 / 8], foreign[65536 / 8];
@@ -222,8 +222,9 @@ bool rnd_admission_refresh(struct rnd_admission *a)
 
 /* ---- Programs ---- */
 
-/* Loads the source port into A. The offsets count from the UDP header, or from the IP
- * header: a steering program sees the payload, and the headers only by SKF_NET_OFF.
+/* Writes instructions that load the source port into register A. A socket filter sees the
+ * packet from the UDP header on. A steering program sees the payload; it reads the
+ * headers relative to the IP header, by SKF_NET_OFF.
  */
 static unsigned write_load(enum rnd_packet_view view, uint32_t refusal,
 			   struct sock_filter *prog)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* admission.h - whose packets count among those that were sent on this host.
+/* admission.h - decides which of the packets that were sent on this host are accepted.
  *
  * An address says nothing about a sender on the same host: any user may send from any
  * address that the host has, even with a socket that is bound to another one
  * (IP_PKTINFO). But a source port is that of a socket, and a port that is bound to the
  * unspecified address belongs to one user at all addresses. So each rocind binds a port
  * of its user there, its own port, and all processes of the user send to this host from
- * that port and no other. What has come through the loopback interface, as everything
- * has that was sent on this host, counts only if its source port belongs to an admitted
- * user. A socket filter and the steering program of a group see to it; so the packets of
- * others wake nobody.
+ * that port and no other. A packet that came through the loopback interface, as all
+ * packets from this host do, is accepted only if its source port belongs to an admitted
+ * user. A socket filter and the steering program of a group refuse the other packets, so
+ * that they wake no process.
  *
  * ROCIN_NEIGHBOURS says who is admitted: nobody; user, the user of this rocind (default);
- * group:NAME, also the members of that group; all. Who has CAP_NET_RAW or CAP_NET_ADMIN
- * in the network namespace can forge everything, as on any network.
+ * group:NAME, also the members of that group; all. A process with CAP_NET_RAW or
+ * CAP_NET_ADMIN in the network namespace can forge every packet, as on any network.
  */
 #ifndef RND_ADMISSION_H
 #define RND_ADMISSION_H
@@ -32,11 +32,11 @@ enum {
 };
 
 struct rnd_admission {
-	bool is_for_all;   /* there is no boundary */
+	bool is_for_all;   /* packets of all users are accepted */
 	uint32_t loopback; /* interface index of the loopback interface */
 	int hold;	   /* socket that holds the own port; -1: none */
-	uint16_t own_port; /* 0: none, as there is no boundary */
-	/* source ports whose packets count */
+	uint16_t own_port; /* 0: none, because packets of all users are accepted */
+	/* source ports whose packets are accepted */
 	uint16_t port[RND_PORTS_MAX];
 	unsigned port_count;
 	/* the other users that are admitted */
@@ -51,8 +51,8 @@ struct rnd_admission {
 int rnd_admission_open(struct rnd_admission *a, char *err, size_t err_len);
 void rnd_admission_close(struct rnd_admission *a);
 
-/* Finds the ports that other admitted users hold now. Return: true if they are not those
- * from before, so that programs have to be written anew.
+/* Finds the ports that other admitted users hold now. Return: true if they have changed,
+ * so that filters and steering programs must be replaced.
  */
 bool rnd_admission_refresh(struct rnd_admission *a);
 
@@ -71,7 +71,7 @@ unsigned rnd_admission_write(const struct rnd_admission *a, enum rnd_packet_view
 			     uint32_t refusal,
 			     struct sock_filter prog[RND_ADMISSION_LEN]);
 
-/* Makes the socket drop what does not count. Return: 0 or -errno. */
+/* Sets the filter by which the socket @fd drops refused packets. Return: 0 or -errno. */
 int rnd_admission_filter(const struct rnd_admission *a, int fd);
 
 #endif /* RND_ADMISSION_H */

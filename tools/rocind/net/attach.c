@@ -15,7 +15,7 @@
 #include "transport/io/host/secret.h"
 
 enum {
-	/* The QPN counter of the next owner of a slot starts so much after the start of
+	/* The QPN counter of the next owner of a slot starts this much after the start of
 	 * the last owner's counter, modulo 65535. So late packets for the last owner have
 	 * QPNs that the next owner does not use, and are dropped.
 	 */
@@ -24,9 +24,9 @@ enum {
 	 * their sockets.
 	 */
 	BIND_WAIT_MS = 1000,
-	/* ms. After a bind has waited in vain, no bind waits for this time, because all
-	 * clients wait meanwhile. A socket that was not closed within a second was not
-	 * left behind by a process that has ended.
+	/* Time in ms. After a bind has waited in vain, no bind waits for this time,
+	 * because all clients wait meanwhile. A socket that was not closed within a
+	 * second was not left behind by a process that has ended.
 	 */
 	BIND_PAUSE_MS = 9000,
 };
@@ -398,7 +398,7 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group)
 {
 	add_group(groups, group);
-	/* Until it gets users, it counts as one without. */
+	/* Until processes use the group, it counts as a group without users. */
 	add_user(group);
 	remove_user(group);
 }

@@ -19,12 +19,13 @@ struct rnd_groups {
 	struct rnd_group *first;
 	/* First value of the QPN counter for the next owner of each slot. */
 	uint16_t next_counter[RND_SLOT_COUNT];
-	/* The order in which all processes turn counters into QPNs. It is one order, so
-	 * that processes with different counters have different QPNs.
+	/* Key of the permutation by which all processes turn counters into QPNs. The key
+	 * is the same for all, so that processes with different counters have different
+	 * QPNs.
 	 */
 	uint64_t qpn_secret;
-	struct rnd_admission admission; /* whose packets count */
-	/* packets that did not count, of groups that are closed */
+	struct rnd_admission admission; /* rules that say whose packets are accepted */
+	/* number of packets that groups have refused which are closed now */
 	uint64_t refused;
 	/* The earliest `idle_from' of a group without users, or an earlier time;
 	 * RN_NEVER: every group has users.
@@ -36,7 +37,9 @@ struct rnd_groups {
 	 */
 	void (*on_open)(void *ctx, struct rnd_group *group);
 	void (*on_close)(void *ctx, struct rnd_group *group);
-	/* Does anything but processes with slots use the group? May be NULL. */
+	/* Returns true if something other than a process with a slot uses the group. May
+	 * be NULL.
+	 */
 	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
 };
@@ -75,7 +78,7 @@ void rnd_groups_fini(struct rnd_groups *groups);
  */
 void rnd_groups_admit(struct rnd_groups *groups);
 
-/* Returns the number of packets that did not count. */
+/* Returns the number of packets that were refused (admission.h). */
 uint64_t rnd_groups_refused(const struct rnd_groups *groups);
 unsigned rnd_groups_count(const struct rnd_groups *groups);
 

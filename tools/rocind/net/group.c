@@ -535,7 +535,8 @@ static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 	msg->msg_controllen += CMSG_SPACE(sizeof(value));
 }
 
-/* The kernel is asked once for each destination: a listener answers many that are alike.
+/* Is the destination an address of this host? The kernel is asked once for each
+ * destination, because a listener sends many packets to the same one.
  */
 static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 {
@@ -563,7 +564,9 @@ static int own_socket(struct rnd_group *group)
 	return group->own_sock;
 }
 
-/* Sends a packet to this host, where a receiver accepts only packets from own ports. */
+/* Sends a packet to this host. It must come from the own port, because receivers on this
+ * host refuse others (admission.h).
+ */
 static bool send_to_own_host(struct rnd_group *group, const struct rn_flow *flow,
 			     const uint8_t *pkt, size_t len, struct msghdr *msg)
 {

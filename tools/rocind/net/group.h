@@ -64,7 +64,9 @@ struct rnd_group {
 	const struct rnd_admission *admission;
 	/* socket of the own port, for packets to this host; -1: there is none yet */
 	int own_sock;
-	/* found out by system calls, and valid until an address comes or goes */
+	/* cache of answers of the kernel; valid until an address of this host comes or
+	 * goes
+	 */
 	struct rnd_place place[RND_PLACES];
 };
 
@@ -88,12 +90,14 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
 				    const int *sock, unsigned count);
 
-/* Makes the group receive only packets that rnd_group.admission admits, and updates the
+/* Makes the group receive only packets that rnd_group.admission accepts, and updates the
  * filter after the admitted set has changed. Return: 0, or an error of a socket call.
  */
 int rnd_group_guard(struct rnd_group *group);
 
-/* Returns the number of packets that did not count, or for which slot 0 had no room. */
+/* Returns the number of packets that were refused (admission.h), or for which slot 0 had
+ * no room.
+ */
 uint64_t rnd_group_refused(const struct rnd_group *group);
 
 /* Adds sockets until slot @slot has one, and replaces the steering program. Returns 0, or
@@ -136,8 +140,8 @@ void rnd_group_close(struct rnd_group *group);
 
 /* ---- Steering ---- */
 
-/* The rule that decides which process gets a packet: as a BPF program, and as
- * the reason for a packet at slot 0.
+/* The rule that decides which process gets a packet: a BPF program that applies it, and a
+ * function that says why a packet came to slot 0.
  *
  * QPN = counter << 8 | slot. Slot 0 is rocind: it gets datagrams that are no RoCEv2
  * packets, packets for the special QPs, and packets for a slot that has no socket.

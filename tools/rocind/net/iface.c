@@ -50,7 +50,7 @@ int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out)
 		out->gid_count = dev.gid_count;
 		memcpy(out->gid, dev.gid, sizeof(out->gid));
 	} else {
-		/* This error means that the interface has no address. */
+		/* -EADDRNOTAVAIL means that the interface has no address. */
 		out->knows_gids = rc == -EADDRNOTAVAIL;
 	}
 	return 0;

@@ -14,7 +14,7 @@ struct rnd_udp_socket {
 	/* 8 or 32 hexadecimal digits: 32-bit words in host byte order */
 	char address[33];
 	unsigned port;
-	unsigned uid; /* of the owner */
+	unsigned uid; /* user ID of the owner of the socket */
 	/* inode of the socket; 0: the socket belongs to the kernel */
 	unsigned long inode;
 };

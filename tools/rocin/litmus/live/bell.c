@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bell.c - send queues (bell and blue) and receive queues (recv) that the test writes
- * itself.
+/* bell.c - queues whose WQEs and doorbells the test writes itself: send queues
+ * (instructions `bell' and `blue') and receive queues (instruction `recv').
  *
- * No verbs call rings a doorbell of its own, so the layer below verbs is played here,
- * with TLPs of the simulated hierarchy: a doorbell is a posted write of the CPU to the
- * NIC. Once it has arrived, the NIC reads the WQE and follows addresses, one fetch after
- * the other, and what it finds is sent by a verbs call with inline data. Of a receive
- * queue it reads the WQE, and posts a receive into the buffer that is named there.
+ * No verbs call only rings a doorbell, so this file imitates the layer below verbs with
+ * TLPs of the simulated PCIe hierarchy: a doorbell is a posted write of the CPU to the
+ * NIC. When it has arrived, the NIC reads the WQE, and then the data at the address in
+ * it; a verbs call with inline data sends this data. For a receive queue, a receive is
+ * posted into the buffer that the WQE names.
  *
  * Each such queue has a thread, an engine of its NIC, which serves doorbells in the order
  * in which they arrive. In mode strict, which has no TLPs, they arrive at
@@ -28,7 +28,7 @@ enum {
 struct bell {
 	struct rn_live_queue *queue;
 	const struct rn_litmus_instr *in;
-	int64_t wqe; /* what a BlueFlame doorbell carries */
+	int64_t wqe; /* the WQE that a BlueFlame doorbell carries */
 };
 
 struct rn_live_queue {
@@ -50,16 +50,17 @@ struct rn_live_queue {
 	pthread_cond_t changed;
 	const struct bell *arrived[RN_LITMUS_OPS];
 	unsigned arrivals, served;
-	bool is_fetched, has_failed; /* the fetch has ended; it found no memory */
-	bool is_over;		     /* the engine is to end */
+	/* the fetch has ended; it read an address without memory */
+	bool is_fetched, has_failed;
+	bool is_over; /* the engine is to end */
 
-	/* Belongs to the engine while a doorbell is not served. A request without a WQE
-	 * has stopped the queue.
+	/* A doorbell that led to no valid WQE has stopped the queue. Only the engine
+	 * accesses this member while there are doorbells to serve.
 	 */
 	bool is_stopped;
 };
 
-/* ---- What a NIC fetches ---- */
+/* ---- Fetching of WQEs and data by a NIC ---- */
 
 static void fetched(void *arg, int result)
 {
@@ -117,7 +118,9 @@ static bool has_address(const int64_t *word, unsigned words)
 	return false;
 }
 
-/* Returns the location whose address all words are; RN_LITMUS_NONE: they are no WQE. */
+/* Returns the location whose address each of the words is; RN_LITMUS_NONE if the words
+ * differ or it is on another node: then they are no WQE.
+ */
 static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
 			    unsigned words)
 {
@@ -148,7 +151,9 @@ static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr 
 	(void)q->receive(q->l, in->rq, loc);
 }
 
-/* Fetches what the doorbell is about and sends it, or stops the queue. */
+/* Fetches the WQE of a doorbell, and sends or posts what it describes; stops the queue if
+ * that fails.
+ */
 static void serve(struct rn_live_queue *q, const struct bell *bell)
 {
 	unsigned words = 1, loc;
@@ -259,7 +264,7 @@ static struct rn_live_queue *open_queue(struct rn_live *l, unsigned node, unsign
 	return q;
 }
 
-/* Starts the engine of @q, which then is queue @number. */
+/* Starts the engine of @q and stores @q as queue @number. */
 static int start_engine(struct rn_live *l, struct rn_live_queue *q, unsigned number)
 {
 	if (q && !pthread_create(&q->engine, NULL, engine_main, q)) {

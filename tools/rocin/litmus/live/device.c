@@ -106,8 +106,8 @@ enum {
 	GIDS_MAX = 64, /* maximum number of GIDs that are examined */
 };
 
-/* Chooses the device for a NIC: Rocin's device with this number. On hardware all devices
- * are used in turn.
+/* Chooses the device for NIC @nic of the test: Rocin's device with this number. With
+ * --backend=hw all devices of the machine are used in turn.
  */
 static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 {
@@ -259,8 +259,8 @@ bool rn_live_has_dm(struct rn_live *l)
 	return ok;
 }
 
-/* Allocates memory @memory of the test on NIC @nic and registers it. Returns 0, or -1
- * after rn_live_fail().
+/* Allocates memory number @memory of the test on NIC @nic and registers it. Returns 0, or
+ * -1 after rn_live_fail().
  */
 static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 {

@@ -2,7 +2,7 @@
 /* live.h - rocin-litmus: runs litmus tests on real devices, as far as libibverbs allows.
  *
  * main.c	requests and responses, processes
- * place.c	layout of locations in memory; tests that cannot run here
+ * place.c layout of locations in memory; tests that cannot run on devices
  * device.c	devices, memory, queue pairs, the layer between devices and memory
  * player.c	a thread of the test, its work requests, its DMA engines
  * bell.c	doorbells and send queues that the test writes itself
@@ -150,7 +150,7 @@ struct rn_live_map {
  *
  * The remote elements of one message are placed side by side, each in its own granule.
  *
- * Return: true, or false with the reason in @why if the test cannot run here.
+ * Return: true, or false with the reason in @why if the test cannot run on devices.
  */
 bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
 		 struct rn_live_map *map, char *why, size_t why_len);
@@ -205,7 +205,7 @@ struct rn_live_shared {
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
 	/* Counts of this run: the messages of each QP that consume a receive, and the
 	 * receives that the test's program has posted to each receive queue; and whether
-	 * one of these receives names no buffer.
+	 * one of these receives names no valid buffer.
 	 */
 	_Atomic unsigned sends[RN_LITMUS_QPS], receives[RN_LITMUS_RQS];
 	_Atomic bool has_bad_receive;
@@ -252,7 +252,8 @@ struct rn_live_qp {
 	 * worker
 	 */
 	struct ibv_qp *side[2];
-	/* number of receives to post for each run; unused if the program posts them */
+	/* number of receives to post for each run; unused if the test's threads post them
+	 */
 	unsigned recvs;
 };
 
@@ -285,8 +286,9 @@ struct rn_live {
 	struct rn_live_qp qp[RN_LITMUS_QPS];
 	/* NULL: the queue belongs to one QP, or to another worker */
 	struct ibv_srq *srq[RN_LITMUS_RQS];
-	/* Queues with doorbells, send queues of QPs and then receive queues; NULL: it has
-	 * none here.
+	/* Queues whose doorbells the test rings: first send queues, by number of the QP,
+	 * then receive queues. NULL: the test rings no doorbell of this queue, or the
+	 * queue belongs to another worker.
 	 */
 	struct rn_live_queue *queue[RN_LIVE_QUEUES];
 	struct rn_live_drive *drive;
@@ -311,8 +313,9 @@ int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 int rn_live_connect(struct rn_live *l);
 void rn_live_disconnect(struct rn_live *l);
 
-/* Return the address of a location for the CPU; its address in work requests; and the MR
- * of this worker through which NIC @nic accesses it.
+/* rn_live_address() returns the address of a location for the CPU, rn_live_name() its
+ * address in work requests, and rn_live_mr() the MR of this worker through which NIC @nic
+ * accesses it.
  */
 uint8_t *rn_live_address(const struct rn_live *l, unsigned loc);
 uint64_t rn_live_name(const struct rn_live *l, unsigned loc);
@@ -356,15 +359,16 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- Doorbells ---- */
 
-/* Posts the WRITE of a doorbell with the words that were fetched for it. If the WRITE is
- * longer, it repeats the last word.
+/* Posts the WRITE that a doorbell has requested, with the words that the NIC has fetched
+ * as its data. If the WRITE is longer, it repeats the last word.
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);
 rn_live_post_fn rn_live_post_fetched; /* player.c */
 
-/* Posts a receive to a receive queue of the program. @loc: its buffer; NONE: memory that
- * is no location, for a message that would wait for ever.
+/* Posts a receive to a receive queue to which the test's threads post. @loc: its buffer;
+ * RN_LITMUS_NONE: memory outside of all locations, for a message that would otherwise
+ * wait for ever.
  */
 typedef int rn_live_receive_fn(struct rn_live *l, unsigned rq, unsigned loc);
 rn_live_receive_fn rn_live_post_receive;

@@ -149,7 +149,7 @@ static void kill_all(pid_t *pid, unsigned count)
 }
 
 /* Waits for the processes of all nodes. If one fails, kills the others, because they
- * would wait for it.
+ * would wait for it at a barrier.
  */
 static int wait_for_nodes(struct rn_live *l, pid_t *pid, unsigned count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* place.c - lays out the locations of a test in memory, and finds out which tests
- * cannot run here.
+/* place.c - lays out the locations of a test in memory, and finds out which tests cannot
+ * run on devices.
  */
 #include <stdio.h>
 
@@ -201,7 +201,7 @@ static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *
 	       rn_agent_is_gpu(thread->agent) || rn_agent_is_gpu(l->agent);
 }
 
-/* May a NIC be sent by a doorbell to memory on a NIC? */
+/* Could a doorbell make a NIC fetch from memory on a NIC? */
 static bool is_fetched_on_nic(const struct layout *y, const struct rn_litmus_instr *in)
 {
 	int64_t address = in->value.number;

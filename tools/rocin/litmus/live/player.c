@@ -35,7 +35,8 @@ struct rn_live_drive {
 	struct rn_storage_batch *batch;
 	int64_t value[VALUES_MAX];
 	unsigned values;
-	_Atomic unsigned transfers; /* submitted, and no event was fetched for them */
+	/* number of transfers that were submitted and whose event was not fetched yet */
+	_Atomic unsigned transfers;
 };
 
 static int fail_storage(struct rn_live *l, const char *what, int rc)
@@ -73,7 +74,9 @@ static int write_page(struct rn_live *l, int64_t value)
 	return 0;
 }
 
-/* Opens a batch. Its transfers are in no order, except through their completions. */
+/* Opens a batch. Transfers of a batch are not ordered; only a completion says that a
+ * transfer has ended.
+ */
 static int open_batch(struct rn_live *l)
 {
 	int rc = l->lib.rn_storage_batch_setup(&l->drive->batch, RN_LITMUS_OPS);
@@ -231,7 +234,6 @@ static int poll_drive(struct rn_live *l)
 }
 
 /* --------------------------------------------------------------------- work requests */
-/* Builds the work requests of a test. */
 
 static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc,
 			     uint32_t bytes)
@@ -537,7 +539,7 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 
 /* --------------------------------------------------------------------------- threads */
 enum {
-	SPINS = 32, /* polls before the processor is yielded once */
+	SPINS = 32, /* number of polls after which the thread yields the processor */
 	EMPTY_ONE_IN = 4,
 	SWAPPED_ONE_IN = 2,
 	LONGEST_NS = 300000,
@@ -710,7 +712,9 @@ static void full_fence(void)
 	__asm__ volatile("" : : "r"(&word) : "memory");
 }
 
-/* Lets a kernel wait until its stores have arrived: its read pushes them (P2). */
+/* Lets a kernel wait until its stores have arrived: a read over PCIe does not overtake
+ * them (rule P2).
+ */
 static void fence_of_kernel(struct rn_live *l)
 {
 	int64_t word = 0;
@@ -808,7 +812,8 @@ void rn_live_play(struct rn_live_player *p)
 		bool is_pair =
 			i + 1u < t->count && is_unordered(&t->instr[i], &t->instr[i + 1]);
 
-		/* The processor of the machine keeps their order, so it is turned here.
+		/* The real processor keeps the order of the two instructions, so they are
+		 * swapped here.
 		 */
 		if (is_pair && draw(p) % SWAPPED_ONE_IN == 0) {
 			if (play_instr(p, i + 1) || play_instr(p, i))

@@ -134,8 +134,7 @@ static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* ---- Receives: those that the test's threads post, and those for the other messages
- * ---- */
+/* ---- Receives that the test's threads post, and receives for the other messages ---- */
 
 static bool is_fed(const struct rn_live *l, unsigned qp)
 {
@@ -170,8 +169,8 @@ static unsigned unused_of(const struct rn_live *l, unsigned qp)
 	return receives > takers ? receives - takers : 0;
 }
 
-/* Posts receives for messages for which the test's program posts none, and for the
- * messages that end a run.
+/* Posts receives for those messages for which the test's threads have posted none, and
+ * for the messages that end a run.
  */
 static int feed_rest(struct rn_live *l, unsigned rq)
 {
@@ -253,8 +252,9 @@ static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 	return 0;
 }
 
-/* Polls CQ @cq after the threads have ended, and counts what a thread of the test could
- * have polled. The receives of messages that end a run have no bytes.
+/* Polls CQ @cq after the threads have ended, and counts the completions that a thread of
+ * the test could have polled. The messages that end a run are recognised by their length
+ * 0.
  */
 static int poll_left(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 {

@@ -400,9 +400,7 @@ static void add_moves(struct rn_live *l, struct rn_live_list *list)
 	free(v.move);
 }
 
-/* --------------------------------------------------------------- steps of the last run
- */
-/* The steps of threads and TLPs in the last run. */
+/* ----------------------------------- steps of threads, and of TLPs, in the last run */
 
 static bool has_location(const struct rn_litmus_instr *in)
 {
