@@ -294,8 +294,8 @@ static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 	rn_event_raise_cq(dev, cq, true);
 }
 
-/* Counts a completion with error of a receive. Those of sends are counted
- * in send_queue.c.
+/* Counts a completion with error of a receive; does nothing for a send, whose errors are
+ * counted in send_queue.c.
  */
 static void count_error(struct rn_dev *dev, const struct rn_completion *c)
 {

@@ -95,9 +95,10 @@ static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 {
 	struct rn_mr *mw = find_key(qp, key);
 
-	if (!mw || !is_window(mw) || mw->pd != qp->pd) /* IBTA C10-72 */
+	if (!mw || !is_window(mw) || mw->pd != qp->pd) /* IBTA C10-72: same PD */
 		return NULL;
-	if (mw->kind == RN_MR_KIND_MW2 && mw->region) /* IBTA o10-37.2.30 */
+	/* IBTA o10-37.2.30: bound already */
+	if (mw->kind == RN_MR_KIND_MW2 && mw->region)
 		return NULL;
 	return mw;
 }
@@ -132,7 +133,7 @@ static struct rn_mr *find_region(const struct rn_qp *qp, const struct rn_send_wq
 	if ((region->access & needed) != needed ||
 	    (region->access & RN_ACCESS_ZERO_BASED))
 		return NULL;
-	/* IBTA C10-75 */
+	/* IBTA C10-75: the window must lie within the region. */
 	return rn_mr_contains(region, wqe->remote_addr, bind->length) ? region : NULL;
 }
 

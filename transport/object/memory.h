@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* memory.h - memory windows (bind, invalidate), and copying
- * between packets and SGE lists.
+/* memory.h - memory windows (bind, invalidate), and copying between
+ * packets and SGE lists.
  *
  * A window is a struct rn_mr in the same key table as the regions, so a
  * check of a key finds either.
  *
- *   type 1   bound and bound again at any time; 0 bytes end the binding; the key opens
- *            memory to all queue pairs of the protection domain
+ *   type 1   can be bound again at any time; a bind of 0 bytes ends the binding; the key
+ *            opens memory to all queue pairs of the protection domain
  *   type 2B  free -> bound by BIND_MW -> free by an invalidation; the key opens memory to
  *            the queue pair that bound it, and the binding ends with the queue pair
  *

@@ -2,8 +2,8 @@
 /* srq.h - the struct of an SRQ, and the functions by which a QP gets receive WQEs
  * from it.
  *
- * rsp.rq of a QP without an SRQ is its receive queue. For a QP with an SRQ, rsp.rq has a
- * single slot, to which the WQE for the message in progress is moved.
+ * In a QP without an SRQ, the ring rsp.rq is the receive queue. For a QP with an SRQ,
+ * rsp.rq has a single slot, to which the WQE for the message in progress is moved.
  */
 #ifndef RN_TRANSPORT_SRQ_H
 #define RN_TRANSPORT_SRQ_H

@@ -461,11 +461,12 @@ struct rn_dev {
 	struct rn_list work, acks;
 	struct rn_list frames; /* raw packet QPs that have frames to build */
 	/* Number of QPs that had no packet when it was their turn, since
-	 * rn_dev_transmit() returned 0. */
+	 * rn_dev_transmit() last returned 0.
+	 */
 	uint32_t vain;
-	/* Time at which it returned 0 although there are QPs in `work` that it has not
-	 * asked; RN_NEVER if the last call has asked them all, or rn_dev_expire() was
-	 * called since.
+	/* Time at which rn_dev_transmit() returned 0 although it had not asked all QPs in
+	 * `work` for a packet; RN_NEVER if its last call has asked them all, or
+	 * rn_dev_expire() was called since.
 	 */
 	rn_ns more_at;
 	/* List of struct rn_cc of QPs that have a congestion notification to send. */
@@ -635,12 +636,7 @@ struct rn_build {
 };
 
 /* --------------------------------------------------------------------- cq.c */
-/* Adds a CQE to @cq (filling in the lap in its control word), and raises the completion
- * event if the CQ is armed for it. If the ring is full, the CQE is lost, CQ_ERR is
- * raised, and every QP of the CQ goes to ERR with QP_FATAL. The QPs go to ERR only
- * before the call into the device returns, so the state of a QP never changes during
- * this function.
- */
+/* Contents of a CQE, for rn_cq_push(). */
 struct rn_completion {
 	uint64_t wr_id;
 	enum rn_wc_status status;
@@ -650,6 +646,12 @@ struct rn_completion {
 	uint32_t byte_len, imm, src_qpn, sgid_index;
 	uint8_t sl;
 };
+/* Adds a CQE to @cq (filling in the lap in its control word), and raises the completion
+ * event if the CQ is armed for it. If the ring is full, the CQE is lost, CQ_ERR is
+ * raised, and every QP of the CQ goes to ERR with QP_FATAL. The QPs go to ERR only
+ * before the call into the device returns, so the state of a QP never changes during
+ * this function.
+ */
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);
 
@@ -683,8 +685,8 @@ static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 		rn_qp_fail_overrun(dev, now);
 }
 
-/* Has the request that is expected next arrived already, when no receive was there for
- * it?
+/* Has the request that is expected next arrived already, when no receive WQE was posted
+ * for it?
  */
 static inline bool rn_rsp_lacks_recv(const struct rn_qp *qp)
 {

@@ -135,8 +135,7 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now);
  */
 void rn_credit_posted(struct rn_qp *qp);
 
-/* ---- Reports about single packets to a capture; in transport/object/diagnostic.c ----
- */
+/* ---- Reports to a capture about single packets (transport/object/diagnostic.c) ---- */
 
 /* Reports that the request being received is refused. */
 void rn_diagnostic_refused(struct rn_qp *qp, const struct rn_request *q,

@@ -785,8 +785,8 @@ void rn_rsp_reset(struct rn_qp *qp)
 				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
-	/* Stage and atomic are kept: the memory still writes to them when it answers
-	 * pending reads and atomics.
+	/* rsp->stage and rsp->atomic are kept: the memory still writes to them when it
+	 * answers pending reads and atomics.
 	 */
 	rsp->atomic = old.atomic;
 	rsp->stage = old.stage;

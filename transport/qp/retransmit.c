@@ -304,7 +304,9 @@ static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	return advance == REACHED;
 }
 
-/* The request at the head of the send queue waits, and so do those behind it. */
+/* Stores that an RNR NAK has come: the request at the head of the send queue must wait,
+ * and so must those behind it.
+ */
 static void note_rnr(struct rn_qp *qp, rn_ns now, const struct rn_aeth *aeth)
 {
 	struct rn_requester *req = &qp->req;

@@ -238,7 +238,7 @@ static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* Returns the unused part of the QP's grant to the peer window. */
+/* Gives the unused part of the QP's grant back to the peer window. */
 static void return_grant(struct rn_qp *qp)
 {
 	assert(qp->req.grant <= qp->peer->granted);

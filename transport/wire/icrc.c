@@ -43,10 +43,11 @@ static void put_ipv4(uint64_t *w, const struct rn_flow *f, uint16_t id, uint32_t
 
 	w[0] = w[1] = 0;
 	w[2] = pair(0, ONES);
-	/* Version, IHL, ToS, length; identification, fragmentation */
+	/* IPv4 header: version, IHL, ToS, length; then identification and fragmentation
+	 */
 	w[3] = pair(IPV4_VERSION_IHL << 24 | 0xff << 16 | ip_len,
 		    (uint32_t)id << 16 | IPV4_DF);
-	/* TTL, protocol, checksum */
+	/* IPv4 header: TTL, protocol and checksum; then the source address */
 	w[4] = pair(0xff00ffff | IP_PROTO_UDP << 16, rn_get_be32(f->src.raw + 12));
 }
 
@@ -54,9 +55,9 @@ static void put_ipv6(uint64_t *w, const struct rn_flow *f, uint32_t udp_len)
 {
 	const uint8_t *src = f->src.raw, *dst = f->dst.raw;
 
-	/* Version, traffic class, flow label */
+	/* IPv6 header: version, traffic class and flow label */
 	w[0] = pair(ONES, 0x6fffffff);
-	/* Length, next header, hop limit */
+	/* IPv6 header: payload length, next header and hop limit; then the addresses */
 	w[1] = pair(udp_len << 16 | IP_PROTO_UDP << 8 | 0xff, rn_get_be32(src));
 	w[2] = pair(rn_get_be32(src + 4), rn_get_be32(src + 8));
 	w[3] = pair(rn_get_be32(src + 12), rn_get_be32(dst));

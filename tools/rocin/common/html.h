@@ -25,9 +25,9 @@ void rn_html_text(FILE *to, const char *text);
  */
 void rn_xml_text(FILE *to, const char *text);
 
-/* ---- SVG pictures, as elements of an HTML page or as files ----
- *
- * @look is a string of attributes that say how an element looks, such as "class='grid'";
+/* ---- SVG pictures, as elements of an HTML page or as files ---- */
+
+/* @look is a string of attributes that say how an element looks, such as "class='grid'";
  * it may contain no attribute, or several. @title is shown while the mouse points at the
  * element; NULL: none. Coordinates are in pixels from the upper left corner, written with
  * one decimal. Texts are escaped.

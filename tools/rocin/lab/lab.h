@@ -212,8 +212,7 @@ int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
  */
 int rn_lab_capture_stop(pid_t pid);
 
-/* ---- The network: a switch (bridge), a link to each host, the treatment of packets ----
- */
+/* ---- The network: a switch (bridge), and a link to each host ---- */
 
 /* The means by which a link gets the properties in rn_lab_link. */
 enum {

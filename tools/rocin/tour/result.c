@@ -12,8 +12,7 @@
 #include "sim/pcie/model/tlp.h"
 #include "tour.h"
 
-/* ------------------------------------------------------- lines that the program prints
- */
+/* --------------------------------------------------- lines of output of the program */
 static bool take_begin(struct rn_tour_result *r, const char *at)
 {
 	return sscanf(at, "%" SCNu64 " %" SCNu64, &r->begin_real, &r->begin_mono) == 2;

@@ -247,8 +247,8 @@ static enum outcome on_cm_list(struct rnd_client *client, struct rn_ctl_packet *
 	return outcome;
 }
 
-/* Asks rocind to end. The answer is sent by rnd_server_run(), when rocind has closed
- * its sockets.
+/* Handles a request to end rocind. rnd_server_run() sends the answer when rocind has
+ * closed its sockets.
  */
 static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
@@ -407,8 +407,9 @@ static enum outcome repeat_attach(struct rnd_client *client, struct rn_ctl_packe
 	return on_attach(client, pkt);
 }
 
-/* Repeats a request that a rocind which died has executed and perhaps answered; requests
- * that only ask are executed again. Most of them find that their work is done.
+/* Handles a request again that a rocind which died has executed and perhaps answered.
+ * Requests that change nothing are executed again; most of the others find that their
+ * work is done.
  */
 static enum outcome repeat_request(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
@@ -487,7 +488,9 @@ static void on_readable(void *ctx)
 	if (rc == 0) {
 		outcome = handle_request(client, &pkt);
 		rn_ctl_close_fds(&pkt);
-		/* Events may have found that the client does not read them. */
+		/* The client may have been closed by the sending of an event, because it
+		 * does not read its events.
+		 */
 		if (!is_connected(server, id))
 			return;
 		rnd_server_commit(server);
@@ -569,8 +572,8 @@ err_close:
 	close(fd);
 }
 
-/* Adds what a program has counted to the counters of its device, which do not fall when a
- * program ends.
+/* Adds the counters of a program that ends to the counters of its device, which must not
+ * decrease.
  */
 static void keep_counters(const struct rnd_client *client)
 {
@@ -617,7 +620,7 @@ struct saved_client {
 	bool has_group[RN_GID_MAX];
 	unsigned next_wire;
 	struct rnd_taps taps;
-	struct rnd_attachment attachment; /* without pointers */
+	struct rnd_attachment attachment; /* copy in which all pointers are NULL */
 };
 
 enum {
@@ -670,7 +673,8 @@ static bool is_saved_client(const struct saved_client *s, const struct rnd_recor
 	       r->fd_count == 1u + s->has_pidfd + s->has_stats + 2 * s->has_doorbell;
 }
 
-/* Gives the client its device again. Returns false if that is not possible. */
+/* Attaches the client to the device that it had. Returns false if that is not possible.
+ */
 static bool attach_again(struct rnd_client *client, const struct saved_client *s)
 {
 	static struct rnd_group there;

@@ -17,7 +17,8 @@
 struct rnd_faults {
 	uint64_t generation;
 	int fd; /* file with the text of the rules; -1: there are no rules */
-	/* Numbers of packets that rules have seen and hit in processes that have ended.
+	/* For each rule, the sums of the packets that it has seen and hit in processes
+	 * that have ended.
 	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
@@ -77,8 +78,8 @@ static void tell_all(const struct rnd_client *but)
 	}
 }
 
-/* Gives the rules to the connection manager, which applies them to the packets of QP1, as
- * rocind itself sends and receives those.
+/* Gives the rules to the connection manager, which applies them to the packets of QP1,
+ * because rocind sends and receives these itself.
  */
 static void tell_cm(const struct rnd_server *server)
 {

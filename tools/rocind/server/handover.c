@@ -76,8 +76,8 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 static void replace_keeper(struct rnd_server *server);
 
-/* Hands the changes of the state to server->keeper, which is the keeper or a rocind that
- * takes over.
+/* Sends the changes of the state to server->keeper: either the keeper process, or a
+ * rocind that takes over.
  */
 static void put_changes(struct rnd_server *server)
 {
@@ -245,7 +245,9 @@ static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 	if (!group)
 		return;
 	rnd_groups_add(&server->groups, group);
-	/* The rocind that died may have set up the steering for one socket more. */
+	/* The rocind that died may have attached a steering program for one more socket
+	 * than the keeper has.
+	 */
 	if (rnd_group_guard(group))
 		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
 	/* on_open() has given the group a new number, which the keeper does not know. */

@@ -174,9 +174,11 @@ static int run_server(const struct options *options)
 	return EXIT_SUCCESS;
 }
 
-/* ---- In place of another one ---- */
+/* ---- Taking over from a running rocind ---- */
 
-/* Main function of the process that takes over; reports the result to @say. */
+/* Main function of the process that takes over. @say: pipe to which the result is
+ * written.
+ */
 static int serve_instead(const struct options *options, int say)
 {
 	static struct rnd_server server;

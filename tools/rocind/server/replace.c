@@ -3,9 +3,9 @@
  * without interrupting programs.
  *
  * The newer one asks by RN_CTL_REPLACE, which carries an end of a pair of sockets, and
- * gets over it what a keeper gets: all records in one transaction. It makes a server of
- * them, from which nothing leaves yet. Then the older one lets go, and its keeper is the
- * last that could start a successor:
+ * gets over it what a keeper gets: all records in one transaction. From these it restores
+ * a server, which sends nothing yet. Then the older one ends its keeper, so that no
+ * successor is started, and exits:
  *
  *	older                       keeper                newer
  *	      <------------------------------------------ REPLACE
@@ -41,8 +41,8 @@ enum {
 
 static const char go = '\0', ready = '\n';
 
-/* Reads one message, without the room for its last byte. Return: its length; 0: the other
- * end is closed; -1: nothing has come in time.
+/* Reads one message of at most @room - 1 bytes, so that a NUL fits behind it. Return: its
+ * length; 0: the other end is closed; -1: nothing has come in time.
  */
 static ssize_t hear(int sock, char *words, size_t room)
 {
@@ -105,7 +105,9 @@ void rnd_replace_hand_over(struct rnd_server *server)
 			rn_log(RN_LOG_INFO, "process %d goes on in place of this rocind",
 			       server->heir_pid);
 			rnd_cm_hide_answers(server->cm);
-			/* All that is open here is the heir's, too. */
+			/* The heir has copies of all descriptors that are open here, so
+			 * this process exits without closing or notifying anything.
+			 */
 			_exit(EXIT_SUCCESS);
 		}
 		rn_log(RN_LOG_WARN,
@@ -186,8 +188,8 @@ static int restore(struct rnd_server *server, struct rnd_estate *estate, char *e
 						"not understood");
 }
 
-/* Asks the rocind that runs, and gets its records. Returns 0 or -errno with an error
- * text.
+/* Asks the running rocind for its records, and receives them. Returns 0 or -errno with an
+ * error text.
  */
 static int take_records(struct rnd_estate *estate, const int pair[2], int *predecessor,
 			char *err, size_t err_len)

@@ -135,7 +135,7 @@ enum {
 	GREETING_MS = 200,
 	/* Pause after a connection could not be accepted for want of memory. */
 	SHORTAGE_MS = 10,
-	/* how often the ports of other users who are admitted are looked at */
+	/* interval in ms at which the ports of other admitted users are read */
 	NEIGHBOURS_MS = 1000,
 };
 
@@ -162,8 +162,8 @@ struct rnd_slot0 {
 	struct rnd_source source;
 };
 
-/* Reads the packets that have arrived at slot 0. Meanwhile it counts as a user of the
- * group, so that the group is not closed.
+/* Reads the packets that have arrived at slot 0. While this function runs, it counts as a
+ * user of the group, so that the group is not closed.
  */
 static void on_stray_packets(void *ctx)
 {
@@ -626,8 +626,8 @@ static void tell_end(const struct rnd_client *c)
 	rn_ctl_send(c->sock.fd, &msg, NULL, 0);
 }
 
-/* Looks once a second which ports other users have who are admitted, if there are such.
- * Return: the ms to wait, at most until the next look.
+/* Reads the ports of other admitted users once a second, if any are admitted. Return: the
+ * ms to wait for events, at most until the next such reading.
  */
 static int look_at_neighbours(struct rnd_server *server)
 {
@@ -662,7 +662,8 @@ static void say_goodbye(struct rnd_server *server)
 	rnd_cm_free(server->cm);
 	server->cm = NULL;
 	close_groups(server);
-	flock(server->lock_fd, LOCK_UN); /* also for the copy of a keeper */
+	/* also releases the lock that a keeper's copy of the descriptor holds */
+	flock(server->lock_fd, LOCK_UN);
 	for (struct rnd_client *c = server->clients; c; c = c->next)
 		tell_end(c);
 }

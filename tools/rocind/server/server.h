@@ -69,8 +69,9 @@ struct rnd_server {
 	struct rnd_client *clients; /* list of clients, the oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	rn_ns neighbours_at; /* time of the next look at the ports of other users */
-	int64_t since_s;     /* time of the start, Unix time in seconds */
+	/* time at which the ports of other admitted users are read next */
+	rn_ns neighbours_at;
+	int64_t since_s; /* time of the start, Unix time in seconds */
 	/* time after which rocind ends without clients, in ms; 0: it never ends by itself
 	 */
 	uint32_t idle_ms;
@@ -165,7 +166,7 @@ void rnd_replace_hand_over(struct rnd_server *server);
 /**
  * rnd_replace_running() - Take over from the running rocind
  * @server:	Out: initialised, ready for rnd_server_run()
- * @predecessor:	Out: its process
+ * @predecessor:	Out: process ID of the rocind that was replaced
  *
  * Return: 0; -ENOENT: none runs; or -errno, and the running rocind goes on. On an error
  *	@err has the error text.
@@ -176,7 +177,7 @@ int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
 /* The value of rnd_server.keep if there is a keeper. */
 void rnd_server_keep_changes(struct rnd_server *server);
 
-/* Hands the changes since the last call to the keeper. This is done before an answer is
+/* Hands the changes since the last call to the keeper. To be called before an answer is
  * sent, so that no program learns of a change that a successor would not know.
  */
 static inline void rnd_server_commit(struct rnd_server *server)
@@ -330,8 +331,8 @@ void rnd_taps_close(struct rnd_client *client);
 
 struct rnd_wire;
 
-/* Value of rn_ctl_ends.lost that only rocind sets, for a request of which a rocind that
- * died has executed a part.
+/* Value of rn_ctl_ends.lost that only rocind sets, for a request that a rocind which died
+ * has executed in part.
  */
 #define RND_WIRE_UNKNOWN UINT32_MAX
 
@@ -359,11 +360,12 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
  */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* Ends all wires of the client, which gives up its slot, or only those of its address
- * @idx. Notifies the clients at the other ends.
+/* rnd_wires_close() ends all wires of the client, which gives up its slot;
+ * rnd_wires_close_gid() only those of its address @idx. Both notify the clients at the
+ * other ends.
  */
 void rnd_wires_close(struct rnd_client *client);
-/* Puts the wire of this copy between its two clients, if both are there. */
+/* Restores the wire of record @r between its two clients, if both were restored. */
 void rnd_wires_restore(struct rnd_server *server, const struct rnd_record *r);
 /* Copies all wires for the keeper. */
 void rnd_wires_keep_all(struct rnd_server *server);

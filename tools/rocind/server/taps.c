@@ -120,7 +120,9 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 		       strerror(-ring));
 		return;
 	}
-	/* The capture is told first, so that it knows the device before packets come. */
+	/* The capturing process is told first, so that it knows the device before packets
+	 * come.
+	 */
 	tell_capture(capture, device, ring);
 	send_event(device, &msg, &ring, 1);
 	close(ring);

@@ -137,7 +137,9 @@ void rnd_watch_update(struct rnd_client *client)
 	if (!a->watches)
 		return;
 	client->is_changed = true;
-	/* On an error the interface is gone, with all its addresses. */
+	/* If this fails, the interface is gone with all its addresses, and @iface says
+	 * so.
+	 */
 	(void)rnd_iface_read(a->ifindex, &iface);
 	if (iface.knows_gids && (!update_known(client, &iface) ||
 				 (a->follows && !add_unknown(client, &iface))))

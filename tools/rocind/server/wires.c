@@ -29,7 +29,7 @@ struct rnd_wire {
 	unsigned bit[2];
 	bool is_broken;
 	rn_ns since;
-	uint64_t number; /* unique */
+	uint64_t number; /* unique among all local wires */
 };
 
 /* Minimum lifetime of a local wire. A client that has lost a local wire may get a new one
@@ -234,8 +234,9 @@ static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 
 /* ---- Wires ---- */
 
-/* Makes what a process is woken by: a pipe, or an eventfd where pipes cannot be opened
- * again (no /proc). Non-blocking, because the peer writes to it, too, and could fill it.
+/* Makes the descriptor through which a process is woken: a pipe, or an eventfd where
+ * pipes cannot be opened again (no /proc). It is non-blocking, because the peer writes to
+ * it, too, and could fill it.
  * Return: a descriptor for both ends, or -errno.
  */
 static int make_event(void)

@@ -2,8 +2,8 @@
 /* handover.c - copies ids, connections, multicast groups and events for a successor of
  * this process, and restores them from such copies.
  *
- * What may have changed is in lists, and is copied when the command, packet or timer that
- * changed it has been processed.
+ * Objects that may have changed are in lists. They are copied when the command, packet or
+ * timer that changed them has been processed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +26,9 @@ struct numbers {
 struct saved_id {
 	struct rnd_id id;
 	uint64_t channel;
-	uint32_t conn;	    /* index of the connection, or NOBODY */
-	uint32_t asked_for; /* number of the id, or NOBODY */
+	uint32_t conn; /* index of the connection, or NOBODY */
+	/* number of the id that rnd_id.asked_for points to, or NOBODY */
+	uint32_t asked_for;
 	bool has_port, has_dev;
 	struct rn_netdev dev;
 };

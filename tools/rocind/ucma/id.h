@@ -169,7 +169,7 @@ uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
 /* ---- Noting changes for handover.c ---- */
 
-/* Note that an object is about to change, or has just been made. */
+/* These functions note that an object is about to change, or has just been made. */
 static inline void rnd_id_touch(struct rnd_id *id)
 {
 	if (!rn_list_is_linked(&id->changed))

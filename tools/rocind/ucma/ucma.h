@@ -130,8 +130,8 @@ uint32_t rnd_ucma_event_count(const struct rnd_ucma_channel *ch);
 struct rnd_call {
 	struct rnd_ucma_channel *ch;
 	rn_ns now;
-	/* head of the command as the program sent it; instead of its member @from see
-	 * below
+	/* head of the command as the program sent it; its member @from is not used, see
+	 * @from below
 	 */
 	const struct rn_cmdev_call *head;
 	/* @head->in_len bytes: command without its header; need not be aligned */
@@ -212,7 +212,7 @@ struct rnd_ucma_counts {
 void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out);
 
 /* Calls @visit with each id of the channel that has a device, or listens at all of them.
- * @pid is left to @visit.
+ * The member @pid of the argument is not set.
  */
 void rnd_ucma_describe(const struct rnd_ucma_channel *ch,
 		       void (*visit)(void *ctx, const struct rn_ctl_cm_id *id),

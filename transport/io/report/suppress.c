@@ -68,7 +68,7 @@ int rn_suppress_read(struct rn_suppress *s, const char *path,
 	return rc;
 }
 
-/* ----------------------------------------------------------------- findings */
+/* ----------------------------------- matching findings with the entries of the file */
 struct wanted {
 	const char *function, *module;
 };

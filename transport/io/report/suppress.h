@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	RN_SUPPRESS_MAX = 128, /* lines */
+	RN_SUPPRESS_MAX = 128, /* maximum number of lines in the file */
 	RN_SUPPRESS_WORD = 96, /* bytes of a word, with the final 0 */
 };
 
@@ -30,7 +30,7 @@ struct rn_suppress {
 	} line[RN_SUPPRESS_MAX];
 };
 
-/* The rules that there are. */
+/* The names of all rules. */
 struct rn_rule_names {
 	const char *(*name)(const void *arg, size_t i);
 	const void *arg;
@@ -41,21 +41,22 @@ struct rn_rule_names {
  * rn_suppress_read() - Read a suppression file
  * @s:		Out
  * @rules:	Rules that a line may name; NULL: any
- * @err:	Out on failure: error text, which names file and line, and of an unknown
- * rule the nearest one
+ * @err:	Out on failure: error text, which names the file and line, and suggests
+ * the most similar name for an unknown rule
  *
  * Return: 0 or -errno.
  */
 int rn_suppress_read(struct rn_suppress *s, const char *path,
 		     const struct rn_rule_names *rules, char *err, size_t err_len);
 
-/* Returns whether a finding of the rule with a frame of that function and module is not
- * to be reported. For functions that have no dynamic symbol, but debug information.
+/* Is a finding of @rule suppressed if its stack has a frame of @function in @module? For
+ * callers that know the names of functions without dynamic symbols, from debug
+ * information.
  */
 bool rn_suppress_has_frame(const struct rn_suppress *s, const char *rule,
 			   const char *function, const char *module);
 
-/* Returns whether a finding of the rule with that stack is not to be reported. */
+/* Is a finding of @rule with this stack suppressed, that is, not to be reported? */
 bool rn_suppress_has(const struct rn_suppress *s, const char *rule, uint32_t stack);
 
 #endif /* RN_SUPPRESS_H */

@@ -105,7 +105,9 @@ static int open_memory(struct rn_cm_board *b)
 	if (map == MAP_FAILED)
 		return -errno;
 	b->mem = map;
-	/* From now on no other mapping can be made that writes the memory. */
+	/* With this seal, no other mapping can be made by which the memory can be
+	 * written.
+	 */
 	return fcntl(b->fd, F_ADD_SEALS,
 		     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0
 		       ? -errno
@@ -158,7 +160,7 @@ void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 	e = &b->mem->entry[number];
 	if (answers)
 		memcpy(word, answers, sizeof(word));
-	/* The number is odd if a rocind has died while it wrote the entry. */
+	/* @seq is odd if a rocind has died while it wrote the entry. */
 	seq = atomic_load_explicit(&e->seq, memory_order_relaxed) & ~1U;
 	atomic_store_explicit(&e->seq, seq + 1, memory_order_relaxed);
 	for (unsigned i = 0; i < WORDS; i++)

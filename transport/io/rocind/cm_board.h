@@ -100,12 +100,12 @@ struct rn_cm_board {
 int rn_cm_board_open(struct rn_cm_board *b, uint32_t rocind, rn_ns now);
 void rn_cm_board_close(struct rn_cm_board *b);
 
-/* Make every entry one of no object, in a successor of a rocind that may have died while
- * it wrote one. @b has the mapping and numbers of that rocind's board.
+/* Mark every entry as empty, in a successor of a rocind that may have died while it wrote
+ * an entry. @b has the mapping and numbers of that rocind's board.
  */
 void rn_cm_board_mend(struct rn_cm_board *b);
 
-/* Make every entry of answers one of no id. */
+/* Mark every entry of answers as empty. */
 void rn_cm_board_hide_answers(struct rn_cm_board *b);
 
 /* Publish the answers about the id @number. NULL: the id does not exist any more. */

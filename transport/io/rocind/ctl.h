@@ -153,9 +153,10 @@ struct rn_ctl_attached {
 	uint32_t slot;	      /* 1 .. RN_CTL_SLOT_MAX */
 	uint32_t qpn_counter; /* 1 .. 65535 */
 	uint32_t sock_count;
-	/* source port of packets to this host; 0: as of all others */
+	/* source port of packets to this host; 0: the same as for packets to other hosts
+	 */
 	uint32_t own_port;
-	uint64_t qpn_secret; /* the order in which counters become QPNs */
+	uint64_t qpn_secret; /* key of the order in which counter values become QPNs */
 };
 
 /* Open /dev/infiniband/rdma_cm. After the answer the client may close the connection. */

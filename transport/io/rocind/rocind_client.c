@@ -162,7 +162,8 @@ static bool is_event(const struct rn_ctl_packet *pkt)
 }
 
 /* Is @pkt an answer to an earlier request, which a successor of rocind has answered a
- * second time? (0 is the number of an answer that has none.)
+ * second time? (The number is 0 in an answer that does not repeat the number of its
+ * request.)
  */
 static bool is_late(const struct rn_rocind *r, const struct rn_ctl_packet *pkt,
 		    bool awaits_answer)
@@ -596,7 +597,7 @@ int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
 
 	if (rc == 0)
 		rn_ctl_close_fds(&pkt);
-	/* A rocind from before this request existed does not know its number. */
+	/* An older rocind does not know the type of this request. */
 	if (rc == -EBADMSG)
 		rc = rn_fail(err, err_len, -EPROTO,
 			     "the rocind that runs is too old to hand over; it goes on "

@@ -46,8 +46,8 @@ struct rn_attach {
 	 */
 	uint32_t qpn_counter;
 	uint64_t qpn_secret;
-	/* Source port of packets to this host, where others do not count; 0: there is no
-	 * such rule.
+	/* Source port of packets to this host, on which packets from other ports may be
+	 * refused; 0: such packets need no special source port.
 	 */
 	uint16_t own_port;
 	unsigned sock_count;  /* number of sockets, gid_count of the device */
@@ -82,7 +82,7 @@ struct rn_rocind_ends {
 struct rn_rocind_wire {
 	/* 0 or 1: number of the ring by which this end sends; see ring.h */
 	unsigned role;
-	/* number of its bit in our doorbell, below RN_ROCIND_WIRES_MAX */
+	/* number of the bit of this wire in our doorbell, below RN_ROCIND_WIRES_MAX */
 	unsigned bit;
 	unsigned peer_bit;
 	bool no_icrc; /* both ends accept packets without ICRC */
@@ -123,7 +123,7 @@ struct rn_rocind_event {
 	int text;
 	uint64_t generation;
 	struct rn_rocind_ends ends;
-	/* sent on this host, from a port that no admitted user owns */
+	/* valid with RN_ROCIND_WIRE: our end of the new local wire */
 	struct rn_rocind_wire wire;
 	/* valid with RN_ROCIND_TAP, RN_ROCIND_TAP_SOURCE and RN_ROCIND_TAP_END */
 	struct rn_rocind_tap tap;
@@ -284,8 +284,8 @@ struct rn_rocind_faults {
 	uint64_t generation;
 	/* file with the text, for pread(), owned by the caller; -1: there are no rules */
 	int fd;
-	/* for each rule, the counts of processes that have ended; see
-	 * struct rn_stats_faults
+	/* for each rule, the sums of the counts (struct rn_stats_faults) of processes
+	 * that have ended, and of rocind's connection manager
 	 */
 	uint64_t seen[RN_ROCIND_RULES_MAX], hits[RN_ROCIND_RULES_MAX];
 };
@@ -378,9 +378,10 @@ void rn_rocind_close(struct rn_rocind *r);
  */
 void rn_rocind_abandon(struct rn_rocind *r);
 
-/* ------------------------------------------------------------------ starting it
- * Finds rocind's program and starts it, in such a way that the program that this code is
- * part of does not notice.
+/* ------------------------------------------------------------------ starting rocind */
+
+/* These functions find rocind's program and start it, in such a way that the program that
+ * this code is part of does not notice.
  *
  * Threads: any; no state.
  */

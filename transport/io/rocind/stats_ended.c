@@ -16,15 +16,15 @@
 enum {
 	MAGIC = 0x524f4345, /* "ROCE" */
 	VERSION = 1,
-	RECENT = 64, /* number of pages that are known to have been added */
+	RECENT = 64, /* number of the last added pages whose inodes are remembered */
 };
 
-/* The file. It is written by one pwrite(), and a reader that sees a part of that sees two
- * numbers that differ.
+/* Contents of the file. It is written by one pwrite(). A reader that sees only a part of
+ * a write notices that @number and @number_again differ.
  */
 struct ended {
 	uint32_t magic, version;
-	uint64_t number; /* how often something was added */
+	uint64_t number; /* number of additions so far */
 	uint64_t recent[RECENT];
 	struct {
 		char ibdev[32]; /* "": free */

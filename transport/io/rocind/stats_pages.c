@@ -30,7 +30,8 @@ static unsigned utf8_len(const unsigned char *s)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);
 	}
-	/* not longer than needed, and not a half of a UTF-16 pair */
+	/* valid: not longer than needed, at most U+10FFFF, and not half of a UTF-16 pair
+	 */
 	return code >= least[len] && code <= 0x10ffff && code >> 11 != 0x1b ? len : 0;
 }
 

@@ -57,7 +57,7 @@ struct local_wire {
 	 * last checked
 	 */
 	rn_ns full_since;
-	bool is_long; /* the last packet was */
+	bool is_long; /* the last packet was long (at least RN_FAR_COPY_MIN bytes) */
 	/* the peer has not read for RN_LOCAL_PATIENCE, so packets go by UDP */
 	bool is_stuck;
 	/* number of packets built since the ring was last published, and in the
@@ -101,8 +101,9 @@ struct rn_local {
 
 	/* packets that came without an ICRC get one before they are delivered */
 	bool seals;
-	/* The super-packet that was last answered by -EAGAIN: how many of its packets are
-	 * in a ring already. It is sent again, and continues there.
+	/* After transmit() has returned -EAGAIN: number of packets of that super-packet
+	 * that are in a ring already. The caller passes the same super-packet again, and
+	 * sending continues with the next packet.
 	 */
 	uint32_t sent;
 	bool hurry; /* a packet that finds its ring full is sent by UDP at once */

@@ -39,7 +39,9 @@ enum {
 	 * scheduler switch
 	 */
 	LIVELY_MAX = 64,
-	/* number of looks at the rings' tails alone that take as long as a call */
+	/* number of short polls, which only load the tails of the rings, that take as
+	 * long as one receive call
+	 */
 	SHORT_SHARE = 16,
 	/* If there are more local wires than this, only rings whose doorbell bit is set
 	 * are read.
@@ -169,10 +171,11 @@ static unsigned slot_of(const struct rn_super *super)
 	return super->data[7]; /* low byte of the destination QPN in the BTH */
 }
 
-/* Sends by UDP what of @super is not in the ring, from packet l->sent on, because a
- * packet must not arrive twice: UC and UD would notice. The peer reads its ring before
- * its sockets, so the order is kept. Each packet leaves alone and so has identification
- * 0, for which a copy is sealed. Return: that of rn_net_ops.transmit().
+/* Sends by UDP the packets of @super that are not in the ring, from packet l->sent on.
+ * The others must not be sent again: UC and UD would deliver them twice. The peer reads
+ * its ring before its sockets, so the order is kept. Each packet is sent by itself and so
+ * has IPv4 identification 0, for which the ICRC is computed in a copy. Return: that of
+ * rn_net_ops.transmit().
  */
 static int send_rest(struct rn_local *l, const struct rn_super *super)
 {

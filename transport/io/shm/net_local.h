@@ -72,9 +72,9 @@ struct rn_net *rn_local_net(struct rn_local *l);
 typedef void rn_local_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken);
 void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
 
-/* Set up a local wire that rocind has made. The descriptors of @wire are owned from now
- * on, also on failure. Return: 0; or -errno: the wire cannot be used, and rocind has
- * been told.
+/* Set up a local wire that rocind has made. @l owns the descriptors of @wire from now on,
+ * also on failure. Return: 0; or -errno: the wire cannot be used, and rocind has been
+ * told.
  */
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire);
@@ -120,14 +120,13 @@ void rn_local_seal(struct rn_local *l, bool on);
  */
 bool rn_local_is_lively(const struct rn_local *l);
 
-/* Notes what the rings show, for rn_ring_is_still(), which may be called as long as @l
- * is not passed to any other function. Return: false if packets may wait, or if there are
- * too many rings to look at each, or none.
+/* Stores the tails of all rings in @watch for rn_ring_is_still(), which may be called as
+ * long as @l is not passed to any other function. Return: false if packets may wait, or
+ * if there are too many rings to look at each, or none.
  */
 bool rn_local_watch(const struct rn_local *l, struct rn_ring_watch *watch);
 
-/* Notes that the caller has asked rn_ring_is_still() so many times instead of calling
- * receive().
+/* Notes that the caller has called rn_ring_is_still() @times times instead of receive().
  */
 void rn_local_polled_shortly(struct rn_local *l, uint32_t times);
 

@@ -341,8 +341,9 @@ enum {
 	RN_WIRE_BYTES = 2 * RN_WIRE_RING_BYTES,
 };
 
-/* ---------------------------------------------------------------- doorbells
- * A doorbell wakes a sleeping process when one of its rings is no longer empty.
+/* ------------------------------------------------------------------------ doorbells */
+
+/* A doorbell wakes a sleeping process when one of its rings is no longer empty.
  *
  * There is one page of shared memory per process, the doorbell, which all its peers map.
  * It holds a flag that the process sleeps, and a bit for each of its rings, set if the

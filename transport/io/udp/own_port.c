@@ -85,8 +85,8 @@ int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port)
 	return rc;
 }
 
-/* A packet to a group is looped back by the interface that it leaves by, and marked as
- * such; only on the loopback interface it is not.
+/* A multicast packet of this host is looped back on the interface by which it leaves, and
+ * the kernel marks it as looped back, except on the loopback interface.
  */
 int rn_own_port_only(int fd, uint16_t port)
 {

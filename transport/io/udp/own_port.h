@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_port.h - packets to the own host, which leave from the port that rocind holds for
- * its user: there, packets from other source ports may be dropped
- * (tools/rocind/net/admission.h). Packets to other hosts leave from port 4791, as a
- * firewall that tracks connections takes both directions for one connection then.
+/* own_port.h - sockets for packets to this host, which leave from the port that rocind
+ * holds for its user, because receivers on this host may drop packets from other source
+ * ports (tools/rocind/net/admission.h). Packets to other hosts leave from port 4791, so
+ * that a firewall that tracks connections takes both directions for one connection.
  *
  * Threads: any; no state.
  */

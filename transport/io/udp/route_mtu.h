@@ -6,8 +6,8 @@
  * it proves no more than that its sender knows two addresses and the port of RoCEv2. The
  * kernel believes it for ten minutes, and refuses longer packets to that address. So
  * packets that the kernel refuses are sent all the same, by a socket option, as long as
- * the interface and the route carry them. If the error was true they are lost on the
- * way, and the request ends as it would have.
+ * the interface and the route carry them. If the ICMP error was genuine, these packets
+ * are lost on the way, and the request fails as it would have otherwise.
  */
 #ifndef RN_ROUTE_MTU_H
 #define RN_ROUTE_MTU_H

@@ -338,7 +338,7 @@ static int send_told(struct rn_udp *u, const struct udp_connected *o,
 }
 
 /* Would the socket, with the segment length that is set for it, cut this super-packet
- * right without a control message?
+ * correctly without a control message?
  */
 static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 {

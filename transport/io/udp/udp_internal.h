@@ -223,7 +223,7 @@ void rn_udp_forget(struct rn_udp *u);
 int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 
 /* ------------------------------------------------------------------ udp_send.c */
-/* rn_net_ops.transmit */
+/* Implements rn_net_ops.transmit. */
 int rn_udp_transmit(void *ctx, const struct rn_super *super);
 /* Read the traffic class and hop limit that the socket puts into packets without
  * control messages.
@@ -231,11 +231,11 @@ int rn_udp_transmit(void *ctx, const struct rn_super *super);
 void rn_udp_learn_defaults(struct udp_sock *s);
 /* Does the packet of this flow have to leave from the own port? */
 bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow);
-/* Return: the socket for packets to this host, by which super-packets are sent as by the
- * socket of the address; that of the address if the other cannot be opened.
+/* Return: the socket that sends packets to this host from the own port, opened at first
+ * use; the socket of the address if it cannot be opened.
  */
 struct udp_sock *rn_udp_own_sock(struct rn_udp *u, unsigned sgid_index);
-/* Close that socket. */
+/* Close the socket that rn_udp_own_sock() has opened. */
 void rn_udp_close_own(struct rn_udp *u, unsigned idx);
 
 /* ------------------------------------------------------------- udp_connected.c */

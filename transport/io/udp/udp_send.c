@@ -207,7 +207,9 @@ void rn_udp_learn_defaults(struct udp_sock *s)
 }
 
 enum {
-	/* packets after which an address is looked up again: is it of this host? */
+	/* number of packets after which it is looked up again whether an address belongs
+	 * to this host
+	 */
 	PLACE_USES = 1 << 12,
 	/* bytes of the headers in front of a packet */
 	IPV4_UDP_LEN = 28,
@@ -232,7 +234,7 @@ bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow)
 
 	if (!u->own_port)
 		return false;
-	/* One packet goes to members on this host and on others. */
+	/* A multicast packet also goes to members of the group on this host. */
 	if (rn_gid_is_multicast(&flow->dst))
 		return true;
 	p = look_up(u, flow);
@@ -327,8 +329,9 @@ static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
 	return true;
 }
 
-/* Send a super-packet that the kernel has refused as too long. With IP_PMTUDISC_PROBE it
- * looks at the interface alone, and the identification of packets is the same.
+/* Send a super-packet that the kernel has refused as too long. With IP_PMTUDISC_PROBE the
+ * kernel compares the length with the interface's MTU only, and the identification of
+ * packets is the same.
  */
 static int send_refused(struct rn_udp *u, const struct udp_sock *s,
 			const struct rn_super *super)
@@ -344,8 +347,10 @@ static int send_refused(struct rn_udp *u, const struct udp_sock *s,
 	return rc;
 }
 
-/* Send a super-packet by the socket for packets to this host, although it was sealed for
- * port 4791: a layer above that delays packets keeps no socket, and a ring may be full.
+/* Send a super-packet that was built for source port 4791 by the socket for packets to
+ * this host, after changing its ICRCs to that socket's port. Such super-packets come from
+ * fault injection, which delays packets and does not store their socket, and from a full
+ * ring.
  */
 static int redirect(struct rn_udp *u, const struct rn_super *super)
 {
