@@ -178,7 +178,7 @@ static void add_comment(struct rn_pcapng_found *f, const uint8_t *p, uint32_t le
 	add_text(f->comment, sizeof(f->comment), p, len);
 }
 
-/* ------------------------------------------------------------------------ blocks */
+/* ---------------------------------------------------- parsing of each kind of block */
 /* Reads the next option. Returns false if there is none, or if it does not fit in
  * the block.
  */
@@ -321,7 +321,7 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 	return f->cap <= len - TAIL - 12 ? 1 : -EINVAL;
 }
 
-/* ---------------------------------------------------------------- blocks of all kinds */
+/* -------------------------------------- block lengths, and the choice of the parser */
 /* Finds out the byte order of the section that begins at @head. Returns false if @head is
  * no valid Section Header Block.
  */

@@ -25,7 +25,7 @@ const struct rn_watch_rule_info rn_watch_rule_info[RN_RULE_COUNT] = {
 #undef X
 };
 
-/* ------------------------------------------------------------------- half-connections */
+/* -------------------------------- half-connections and the packets assigned to them */
 enum {
 	ROOM_FIRST = 16
 };
@@ -324,7 +324,7 @@ rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share)
 	return i < RN_WATCH_RTT_BUCKETS - 1 && upper < n->rtt_max ? upper : n->rtt_max;
 }
 
-/* ------------------------------------------------------------- connection management */
+/* ------------------------------------------------ packets of the connection manager */
 /* Messages of the connection manager say which two QPs are connected, and with which PSN
  * each of them starts.
  */
@@ -454,7 +454,7 @@ static void watch_mad(struct rn_watch_job *job)
 		note_dreq(job, &msg.dreq);
 }
 
-/* --------------------------------------------------------------------------- packets */
+/* ------------------------------------------- findings, and the check of each packet */
 void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
 {
 	struct rn_watch_verdict *out = job->out;

@@ -254,7 +254,7 @@ static inline bool rn_watch_is_answered(uint8_t opcode)
 	return rn_opcode_info[opcode].flags & RN_OP_ANSWERED;
 }
 
-/* ---- Counters ---- */
+/* ---- Counters of a half-connection (watch.c) ---- */
 
 void rn_watch_count_request(struct rn_watch_job *job, struct rn_watch_flow *f);
 void rn_watch_count_done(struct rn_watch_flow *f, rn_ns at, uint64_t bytes);

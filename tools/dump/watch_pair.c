@@ -40,7 +40,7 @@ static struct rn_watch_flow *peer_of(const struct rn_watch *w,
 	return f->peer == RN_WATCH_NONE ? NULL : w->flow[f->peer];
 }
 
-/* ---- Pairs ---- */
+/* ---- Making and ending pairs of half-connections ---- */
 
 static void part_halves(struct rn_watch *w, struct rn_watch_flow *f)
 {
@@ -151,7 +151,7 @@ void rn_watch_believe(struct rn_watch_flow *f)
 	f->nak = (struct rn_watch_nak){ 0 };
 }
 
-/* ---- Half-connection that a response answers ---- */
+/* ---- Finding the half-connection that a response answers ---- */
 
 /* Returns the PSN after the last request. If that is a READ whose number of PSNs is
  * unknown, assumes the maximum.

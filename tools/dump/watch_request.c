@@ -8,7 +8,7 @@
 #include "rocin/gsi.h"
 #include "watch_internal.h"
 
-/* ------------------------------------------------------- single packets */
+/* --------------------------------------------------------- checks of single packets */
 enum {
 	PMTU_MIN = 256,
 	PAYLOAD_MAX = 4096,
@@ -188,14 +188,14 @@ void rn_watch_alone(struct rn_watch_job *job)
 		check_cnp(job);
 }
 
-/* ------------------------------------------------------------ order of requests */
+/* -------------------------------------------------- checks of the order of requests */
 enum {
 	RECORDS_FIRST = 64,
 	PSN_HALF = 1 << 23,
 	TIMEOUT_MIN = 8192, /* the shortest local ACK timeout in ns */
 };
 
-/* ---- Records ---- */
+/* ---- Records of requests ---- */
 
 uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -275,7 +275,7 @@ static void add_record(struct rn_watch_flow *f, const struct rn_watch_record *r)
 	f->count++;
 }
 
-/* ---- PMTU ---- */
+/* ---- Path MTU, and the numbers of PSNs of READs ---- */
 
 static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
 {
@@ -396,7 +396,7 @@ static void check_mtu(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     f->half.pmtu, p->payload_len);
 }
 
-/* ---- Messages ---- */
+/* ---- Checks of messages: sequence, length, credits, number of READs ---- */
 
 static const char *const kind_words[] = {
 	[RN_OP_KIND_SEND] = "a SEND",
@@ -536,7 +536,7 @@ static void note_gap(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t
 		     job->p->bth.psn.v);
 }
 
-/* ---- Repeated requests ---- */
+/* ---- Requests that are sent again ---- */
 
 /* Returns the first PSN of the message that contains @psn, as far as its records
  * are kept.

@@ -79,7 +79,7 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->has_credits = true;
 }
 
-/* ---- Progress ---- */
+/* ---- Acknowledged PSNs and round trip times ---- */
 
 /* Marks all PSNs before @psn as acknowledged. */
 static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn_psn psn)
@@ -217,7 +217,7 @@ static void note_ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 		note_nak(job, f);
 }
 
-/* ---- Responses with data ---- */
+/* ---- READ and atomic responses ---- */
 
 static const char *const wants[] = {
 	[RN_ANSWER_NONE] = "nothing",

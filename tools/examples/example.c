@@ -21,7 +21,7 @@ void example_need(bool ok, const char *what)
 	exit(2);
 }
 
-/* ------------------------------------------------------------------------ verbs */
+/* -------------------------- opening the device, connecting QPs, posting and polling */
 static void make_qp(struct example *e, unsigned i)
 {
 	struct ibv_qp_init_attr init = {
@@ -170,7 +170,7 @@ void example_end(bool is_right, const char *fmt, ...)
 	_exit(is_right ? 0 : 1);
 }
 
-/* -------------------------------------------------------------------------- GPU */
+/* ----------------------------------------------------- kernels, and memory of a GPU */
 void example_count(void *kernel)
 {
 	struct example_kernel *k = kernel;
@@ -209,7 +209,7 @@ void example_end_kernel(const struct rn_gpu_buffer *buffer,
 		    k->new_bytes, DATA);
 }
 
-/* ------------------------------------------------------------------------- file */
+/* ----------------------------------------------- a file for the examples of storage */
 struct rn_storage_file *example_file(void)
 {
 	struct rn_storage_file *file;

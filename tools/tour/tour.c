@@ -23,7 +23,7 @@ void tour_need(bool ok, const char *what)
 	exit(2);
 }
 
-/* ------------------------------------------------------------------------- verbs */
+/* ----------------------------------------------- opening and connecting the devices */
 static void open_end(struct end *e, struct ibv_device *device)
 {
 	struct ibv_qp_init_attr init = {
@@ -257,7 +257,7 @@ void tour_await(const char *what)
 	tour_need(fgets(line, sizeof(line), stdin), what);
 }
 
-/* ------------------------------------------------------------------------ PCIe */
+/* -------------------------------------------------------------------- recorded TLPs */
 /* Reads both clocks at the same instant: CLOCK_REALTIME between two readings of
  * CLOCK_MONOTONIC. Of several attempts it uses the one with the shortest interval, as the
  * thread was not interrupted then.

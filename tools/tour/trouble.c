@@ -117,7 +117,7 @@ void tour_lost(struct tour *t)
 	tour_end(t);
 }
 
-/* ------------------------------------------------------------------- stale data */
+/* ---------------------------------------- data that becomes visible late */
 /* Arguments and results of a kernel that runs on the GPU. */
 struct kernel {
 	const uint8_t *data; /* address of the data, as the GPU uses it */

@@ -15,7 +15,7 @@
 #include "srq.h"
 #include "transport/qp/qp.h"
 
-/* --------------------------------------------------------------------- events */
+/* ----------------------------------------------- asynchronous and completion events */
 void rn_event_raise(struct rn_qp *qp, enum rn_async_event event)
 {
 	qp->async_pending |= 1u << event;
@@ -136,7 +136,7 @@ bool rn_dev_event(struct rn_dev *dev, struct rn_event *ev)
 	return RN_SHOW_RESULT(take_event(dev, ev));
 }
 
-/* ----------------------------------------------------------------- moderation */
+/* -------------------------------------------------- moderation of completion events */
 static bool is_moderated(const struct rn_dev *dev, const struct rn_cq *cq)
 {
 	return cq->hold_count > 0 && cq->hold_period > 0 && !dev->unmoderated;
@@ -277,7 +277,7 @@ void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode)
 			.kind = RN_CALL_CQ_ARM, .object = cq, .u.cq.arm = mode });
 }
 
-/* -------------------------------------------------------------------- entries */
+/* --------------------------------------------------------- completion queue entries */
 static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 {
 	if (qp->type == RN_QPT_XRC_RECV)

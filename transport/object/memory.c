@@ -11,7 +11,7 @@
 #include "srq.h"
 #include "transport/container/key_table.h"
 
-/* -------------------------------------------------------------------- objects */
+/* ------------------------------------------------- initialising regions and windows */
 #define ACCESS_KNOWN                                                         \
 	(RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_MASK | RN_ACCESS_MW_BIND | \
 	 RN_ACCESS_ZERO_BASED | RN_ACCESS_ON_DEMAND | RN_ACCESS_HUGETLB |    \
@@ -70,7 +70,7 @@ void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t p
 	};
 }
 
-/* -------------------------------------------------------------------- windows */
+/* ------------------------------------------------- binding and invalidating windows */
 /* Access flags that a BIND_MW may have. LOCAL_WRITE has no meaning for a window, but
  * programs set it as they do for regions.
  */
@@ -265,7 +265,7 @@ const struct rn_mr *rn_dev_find_mr(const struct rn_dev *dev, uint32_t key_index)
 	return node ? RN_CONTAINER_OF(node, struct rn_mr, node) : NULL;
 }
 
-/* ------------------------------------------------------------------- accesses */
+/* ------------------------------------------------------ checks of L_Keys and R_Keys */
 /* Kinds of objects that an L_Key (LOCAL) or R_Key (REMOTE) may stand for. */
 enum {
 	LOCAL = 1 << RN_MR_KIND_MR | 1 << RN_MR_KIND_NULL,

@@ -19,7 +19,7 @@
 #include "rocin/mem.h"
 #include "transport/qp/qp.h"
 
-/* ------------------------------------------------------------------- windows */
+/* ------------------------------------------------------------------- memory windows */
 /* Executes a BIND_MW. Return: RN_WC_SUCCESS, or RN_WC_MW_BIND_ERR with nothing changed.
  */
 enum rn_wc_status rn_mw_bind(struct rn_qp *qp, struct rn_send_wqe *wqe);

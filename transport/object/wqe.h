@@ -5,7 +5,7 @@
 
 #include "rocin/work_request.h"
 
-/* ------------------------------------------------------------- send queue */
+/* ------------------------------------------------------------------------ send WQEs */
 enum rn_wqe_state {
 	RN_WQE_POSTED,	/* no packet of this WQE has been built */
 	RN_WQE_STARTED, /* PSNs are assigned; some packets may have been sent */
@@ -76,7 +76,7 @@ static inline struct rn_wqe_bind *rn_wqe_bind(struct rn_send_wqe *wqe)
 	return (struct rn_wqe_bind *)(wqe + 1);
 }
 
-/* ---------------------------------------------------------- receive queue */
+/* --------------------------------------------------------------------- receive WQEs */
 struct rn_recv_wqe {
 	uint64_t wr_id;
 	uint32_t length; /* length of the memory of all SGEs in bytes */
@@ -108,7 +108,7 @@ static inline uint64_t rn_sge_sum(const struct rn_sge *sg, uint32_t num_sge)
 /* Fills in @wqe, a slot with room for the SGEs, from @wr. */
 void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr);
 
-/* --------------------------------------------------------------- rings */
+/* -------------------------------------------------------------------- rings of WQEs */
 /* Returns the number of slots of a ring for @count entries: the next power of two, at
  * least 1.
  */

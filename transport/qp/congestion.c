@@ -139,7 +139,7 @@ bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns 
 	return true;
 }
 
-/* --------------------------------------------------------------------- pacing */
+/* ---------------------------------------------------------------- pacing of packets */
 /* Longest pause that is made up for by sending faster afterwards, if the program has set
  * no burst size. The thread that sends may wake up late, and the rate would not be
  * reached if this were zero.

@@ -32,7 +32,7 @@ struct rn_dev;
 struct rn_build;
 struct rn_packet;
 
-/* ------------------------------------------------------------------ DCQCN */
+/* ------------------------------------------------------------ rate control by DCQCN */
 /* Rates are in kbit/s, from 1 to RN_DCQCN_LINE_MAX. */
 #define RN_DCQCN_LINE_MAX 4000000000u
 

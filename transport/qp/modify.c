@@ -247,7 +247,7 @@ const char *rn_qp_type_name(enum rn_qp_type type)
 	return column < 0 ? "?" : names[column];
 }
 
-/* ------------------------------------------------------------ attribute values */
+/* ------------------------------------------------------- checks of attribute values */
 enum {
 	TIMER_CODE_MAX = 31,
 	RETRY_MAX = 7,

@@ -50,7 +50,7 @@
 #include "transport/object/wqe.h"
 #include "window.h"
 
-/* --------------------------------------------------------------- requester */
+/* ----------------------------------------------------------- state of the requester */
 /* State by which one QP detects lost packets that no NAK reports: if the QP makes no
  * progress for some time, it sends all unacknowledged packets again. See probe.c.
  */
@@ -194,7 +194,7 @@ struct rn_requester {
 	} stage;
 };
 
-/* --------------------------------------------------------------- responder */
+/* ----------------------------------------------------------- state of the responder */
 enum {
 	RN_RESOURCE_KIND_MASK = 7
 };
@@ -352,7 +352,7 @@ struct rn_responder {
 static_assert((RN_RD_ATOMIC_MAX & (RN_RD_ATOMIC_MAX - 1)) == 0 && RN_RD_ATOMIC_MAX <= 128,
 	      "indices of the rings of 8 bits wrap at 256");
 
-/* ------------------------------------------------------------------ the QP */
+/* ---------------------------------------------------- the queue pair and the device */
 /* State of automatic path migration, besides attr.alt and attr.mig_state. */
 struct rn_apm {
 	bool loaded;  /* attr.alt was set since the QP last migrated */
@@ -517,7 +517,7 @@ struct rn_dev {
 	unsigned sender_turn;
 };
 
-/* -------------------------------------------------------- recording of calls */
+/* -------------------------------------------------- recording calls into the device */
 static inline void rn_call_leave(struct rn_call *const *shown)
 {
 	if (__builtin_expect(*shown != NULL, false))

@@ -142,7 +142,7 @@ static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 		rn_req_fail_head(qp, now, status);
 }
 
-/* -------------------------------------------------------------------- payload */
+/* ------------------------------------------------------------- fetching the payload */
 /* Reads the payload of packet @psn through the bounce buffer, for memory that may answer
  * later. The packet is built when the payload has arrived. After retransmission has
  * begun meanwhile, the buffer may hold the payload of a packet that is not the next one
@@ -214,7 +214,7 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 	return result;
 }
 
-/* -------------------------------------------------------------------- headers */
+/* ------------------------------------------------------------------ writing headers */
 static uint8_t opcode_class(enum rn_qp_type type)
 {
 	if (type == RN_QPT_UC)
@@ -288,7 +288,7 @@ static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 	return (uint32_t)(p + len + pad - b->buf);
 }
 
-/* ----------------------------------------------------------- acknowledgements */
+/* ------------------------------------------------------ requesting acknowledgements */
 /* Returns true if the next packet has to ask for an acknowledgement although it is not
  * the last of its message. This is done often enough that, even if the last packets in
  * flight do not fit into the peer's buffer, an acknowledgement of earlier ones comes back
@@ -344,7 +344,7 @@ static void note_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_
 		rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* ------------------------------------------------------------- SEND and WRITE */
+/* -------------------------------------------------- building SEND and WRITE packets */
 static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 {
 	const struct rn_requester *req = &qp->req;
@@ -411,7 +411,7 @@ static uint32_t build_segment(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *w
 	return end_packet(b, payload, s.len);
 }
 
-/* ------------------------------------------------------------------------- UD */
+/* ------------------------------------------------------------ building UD datagrams */
 static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			       struct rn_build *b)
 {
@@ -453,7 +453,7 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 	return end_packet(b, payload, s.len);
 }
 
-/* -------------------------------------- READ, atomics, ATOMIC WRITE and FLUSH */
+/* --------------------------- building READ, atomic, ATOMIC WRITE and FLUSH requests */
 /* Adds a READ, atomic, ATOMIC WRITE or FLUSH request that was built to the ring of
  * requests that wait for responses. @last: PSN of its last response; @bytes: length of
  * the READ data.
@@ -584,7 +584,7 @@ static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 	return (uint32_t)(p - b->buf) + s.len;
 }
 
-/* ------------------------------------------------------------ the next packet */
+/* --------------------------------------------------------- choosing the next packet */
 /* Executes a WQE that sends no packet: BIND_MW or LOCAL_INV. It is executed when it is
  * the next in the queue, and before the next WQE starts. LOCAL_INV also waits until every
  * WQE before it has completed (IBTA Vol 1, 10.6.5.1).

@@ -17,7 +17,7 @@
 
 #include "transport/object/memory.h"
 
-/* -------------------------------------------------------------------- loading */
+/* ---------------------------------------------------------------- loading a request */
 static void look_up(struct rn_request *q, const struct rn_qp *qp,
 		    const struct rn_key_use *use)
 {
@@ -135,7 +135,7 @@ static void load_request(struct rn_request *q, const struct rn_qp *qp,
 	}
 }
 
-/* --------------------------------------------------------------------- checks */
+/* -------------------------------------------------------------- checks of a request */
 static enum rn_verdict check_psn(const struct rn_qp *qp, const struct rn_request *q)
 {
 	int32_t ahead = rn_psn_diff(q->p->bth.psn, qp->rsp.exp_psn);
@@ -539,7 +539,7 @@ static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 	return RN_V_UNSUPPORTED;
 }
 
-/* ----------------------------------------------------------------- duplicates */
+/* ------------------------------------------------------------- answering duplicates */
 /* Finds the newest stored request that has @psn among the PSNs of its responses. Return:
  * false if none is stored.
  */
@@ -660,7 +660,7 @@ static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 		repeat_ack(qp, q->p->bth.psn);
 }
 
-/* ------------------------------------------------------------------- verdicts */
+/* ------------------------------------------------------------ acting on the verdict */
 /* The reaction of the responder to a request that it refuses (IBTA Vol 1, 9.9.3): class A
  * sends a NAK Remote Operational Error, class C a NAK Invalid Request or Remote Access
  * Error, class J no NAK.
@@ -795,7 +795,7 @@ void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	act_on_verdict(qp, now, &q, v);
 }
 
-/* ------------------------------------------------------------------------- UC */
+/* ------------------------------------------------------------------- requests of UC */
 /* Abandons the message in progress. Its receive WQE will be used by the next message. */
 static void abandon_message(struct rn_responder *rsp)
 {

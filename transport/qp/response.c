@@ -52,7 +52,7 @@ static uint32_t resource_pd(const struct rn_qp *qp, const struct rn_resource *r)
 	return rn_qp_rkey_pd(qp, rn_srq_find(qp, rn_get_be24(r->srqn)));
 }
 
-/* -------------------------------------------------------------------- credits */
+/* -------------------------------------------------------------- advertising credits */
 static bool advertises(const struct rn_qp *qp)
 {
 	return qp->dev->cfg.credits && !rn_qp_uses_srq(qp);
@@ -208,7 +208,7 @@ void rn_credit_posted(struct rn_qp *qp)
 	rn_rsp_ack(qp, rn_psn_add(rsp->exp_psn, RN_PSN_MASK), rsp->msn);
 }
 
-/* -------------------------------------------------------------------- headers */
+/* --------------------------------------------------------- writing acknowledgements */
 static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b, uint8_t opcode,
 			 struct rn_psn psn, uint32_t payload_len)
 {
@@ -284,7 +284,7 @@ static uint32_t build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return rn_rsp_build_ack(qp, now, b);
 }
 
-/* ------------------------------------------------------------------ resources */
+/* -------------------------------------------------------------- responder resources */
 uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length)
 {
 	uint32_t mtu = qp->attr.path_mtu;
@@ -380,7 +380,7 @@ void *rn_qp_lend_resources(struct rn_qp *qp, void *mem, uint32_t count)
 	return old.res;
 }
 
-/* -------------------------------------------- atomics, ATOMIC WRITE and FLUSH */
+/* ---------------------------------------- executing atomics, ATOMIC WRITE and FLUSH */
 static void note_done(struct rn_responder *rsp, struct rn_resource *r)
 {
 	if (r->kind == RN_OP_KIND_ATOMIC)
@@ -564,7 +564,7 @@ static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result r
 	rn_operation_start(qp, now);
 }
 
-/* ------------------------------------------------------------------ responses */
+/* --------------------------------------------------------------- building responses */
 /* Reads the payload of a response through the bounce buffer, because the memory may
  * answer after the function that builds the packet has returned.
  */

@@ -37,7 +37,7 @@ static const struct fatal_nak {
 	/* clang-format on */
 };
 
-/* ----------------------------------------------------------------- going back */
+/* ---------------------------------------------------------------- going back to una */
 
 /* Makes the packet at una the next one to be sent. Used to go back, and when more has
  * been acknowledged than was sent again.
@@ -71,7 +71,7 @@ void rn_req_go_back(struct rn_qp *qp)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* ------------------------------------------------------------------- progress */
+/* -------------------------------------------------------------------- advancing una */
 
 /* Updates the state of the requester after una has advanced. @credit: number of bytes
  * that are no longer in flight.
@@ -169,7 +169,7 @@ static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn targe
 	return rn_req_finish_local(qp, now) ? QP_FAILED : result;
 }
 
-/* -------------------------------------------------------------------- retries */
+/* ------------------------------------------------ going back at the cost of a retry */
 
 void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries)
 {
@@ -263,7 +263,7 @@ static void imply_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	qp->req.implied_nak = go_back_for_retry(qp, now, true);
 }
 
-/* --------------------------------------------------------------- AETH by type */
+/* --------------------------------------------------------- processing ACKs and NAKs */
 
 static void take_credits(struct rn_qp *qp, const struct rn_aeth *aeth)
 {

@@ -20,7 +20,7 @@ enum {
  */
 #define QKEY_OWN (1u << 31)
 
-/* -------------------------------------------------------------------- posting */
+/* ------------------------------------------------------------ posting work requests */
 /* Returns true if the data of @wr fits into a WQE. Inline data is stored in place of the
  * SGEs, so the number of SGEs does not matter then.
  */
@@ -308,7 +308,7 @@ bool rn_req_idle(const struct rn_qp *qp)
 	return rn_wq_count(&qp->req.sq) == 0;
 }
 
-/* ----------------------------------------------------------------- completion */
+/* ------------------------------------------------------------------ completing WQEs */
 static void count_completion(struct rn_qp *qp, enum rn_wc_opcode opcode,
 			     enum rn_wc_status status)
 {
@@ -387,7 +387,7 @@ void rn_req_flush(struct rn_qp *qp, rn_ns now)
 	quiesce(qp);
 }
 
-/* ---------------------------------------------------------- READs and atomics */
+/* --------------------------------------------- the ring of READ and atomic requests */
 uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			     uint32_t packet)
 {

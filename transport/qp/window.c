@@ -184,7 +184,7 @@ bool rn_window_holds(struct rn_qp *qp, rn_ns now)
 	return !reads_on;
 }
 
-/* ---------------------------------------------------------------------- turns */
+/* ------------------------------------------------------------- turns of waiting QPs */
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -293,7 +293,7 @@ static bool may_admit(struct rn_peer *peer)
 	return true;
 }
 
-/* --------------------------------------------------------------------- bursts */
+/* ---------------------------------------- bursts of a QP that uses the window alone */
 static uint32_t burst_of(const struct rn_peer *peer)
 {
 	return min_u32(BURST, peer->window / BURST_SHARE);
@@ -637,7 +637,7 @@ void rn_window_leave(struct rn_qp *qp)
 		rn_timer_remove(&qp->dev->watches, &peer->watch);
 }
 
-/* ------------------------------------------------------------- READ responses */
+/* ------------------------------------------------------------------ the READ window */
 static void call_next_reader(struct rn_dev *dev)
 {
 	struct rn_list *link;

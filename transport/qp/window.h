@@ -130,7 +130,7 @@ bool rn_window_holds(struct rn_qp *qp, rn_ns now);
  */
 void rn_window_suspect(struct rn_qp *qp);
 
-/* --------------------------------------------------------- READ responses */
+/* ------------------------------------------------------------------ the READ window */
 /* The READ window: all QPs together request no more bytes by READs than the sockets of
  * this process can hold (cfg.read_window).
  */

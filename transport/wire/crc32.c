@@ -48,7 +48,7 @@
 #define POLYNOMIAL 0x00000001db710641
 #define QUOTIENT 0x00000001f7011641
 
-/* --------------------------------------------------------- 16 bytes at a time */
+/* ------------------------------------------------------- folding 16 bytes at a time */
 static inline FOLD_32 __m128i pair16(long long low, long long high)
 {
 	return _mm_set_epi64x(high, low);
@@ -100,7 +100,7 @@ static inline FOLD_32 uint32_t finish_crc(__m128i x, const uint8_t *p, size_t le
 	return len ? libdeflate_crc32(crc, p, len) : crc;
 }
 
-/* --------------------------------------------------------- 32 bytes at a time */
+/* ------------------------------------------------------- folding 32 bytes at a time */
 static inline FOLD_32 __m256i pair32(long long low, long long high)
 {
 	return _mm256_set_epi64x(high, low, high, low);
@@ -169,7 +169,7 @@ static FOLD_32 uint32_t crc_by_32(const uint64_t *head, const uint8_t *p, size_t
 	return finish_crc(join32(x), p, len);
 }
 
-/* --------------------------------------------------------- 64 bytes at a time */
+/* ------------------------------------------------------- folding 64 bytes at a time */
 static inline FOLD_64 __m512i pair64(long long low, long long high)
 {
 	return _mm512_set_epi64(high, low, high, low, high, low, high, low);
@@ -244,7 +244,7 @@ static FOLD_64 uint32_t crc_by_64(const uint64_t *head, const uint8_t *p, size_t
 	return finish_crc(join64(x), p, len);
 }
 
-/* -------------------------------------------------------------- copy and fold */
+/* -------------------------------------------------- copying and folding in one pass */
 typedef long long unaligned256 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef long long unaligned512 __attribute__((vector_size(64), aligned(1), may_alias));
 

@@ -295,7 +295,7 @@ struct rn_bench_answer {
 	bool pinned;
 };
 
-/* ---- Results and devices ---- */
+/* ---- Access to results, and the device to compare with ---- */
 
 static inline struct rn_bench_value *rn_bench_at(const struct rn_bench_results *results,
 						 const struct rn_bench_plan *plan,
@@ -310,7 +310,7 @@ static inline struct rn_bench_value *rn_bench_at(const struct rn_bench_results *
  */
 bool rn_bench_find_beside(const char *wish, char *name, size_t len);
 
-/* ----------------------------------------------------------------------- queue pairs */
+/* ---------------------------------- queue pairs between the two processes of a pair */
 /* Parameters of the RC QPs between the two processes of a pair. */
 
 struct rn_bench_link_cfg {
@@ -350,7 +350,7 @@ int rn_bench_link_open(struct rn_bench_end *end, const struct rn_bench_link_cfg 
 		       struct rn_bench_link *link);
 void rn_bench_link_close(struct rn_bench_link *link);
 
-/* ------------------------------------------------------------------- work over verbs */
+/* ------------------------------------------------ state of a measurement over verbs */
 /* Helpers for the measurements over verbs.
  *
  * They work as the programs of perftest do: both processes poll; in a stream requests are
@@ -387,7 +387,7 @@ struct rn_bench_verbs {
 	uint64_t sequence;  /* sequence number of the ping-pong message */
 };
 
-/* ----------------------------------------------------------------------------- teams */
+/* --------------------------------------------------------------- teams of processes */
 /* A team, as seen by the process that gives orders. */
 
 enum {
@@ -447,7 +447,7 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 /* Ends all processes and reaps them. Returns 0, or -1 if one ended with an error. */
 int rn_bench_team_end(struct rn_bench_team *team);
 
-/* ------------------------------------------------------------------ check of the wire */
+/* ------------------------ check that packets used UDP or the local wire as intended */
 /* Checks that the packets of a team went over the wire (UDP or local wire) that is to
  * be measured.
  */

@@ -184,7 +184,7 @@ uint32_t rn_bench_copy_and_sum(uint8_t *dst, const uint8_t *src, uint32_t len)
 	return rn_crc32_with(head, NULL, 0, &part);
 }
 
-/* ----------------------------------------------------------------------- queue pairs */
+/* -------------------------------------------- opening the device and connecting QPs */
 enum {
 	PORT = 1,
 	RD_ATOMIC_MAX = 16,

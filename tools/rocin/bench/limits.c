@@ -15,7 +15,7 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/shm/far_copy.h"
 
-/* ---- Waiting ---- */
+/* ---- Waiting for the other process ---- */
 
 enum {
 	/* number of times that a waiting process reads shared memory before it yields the
@@ -31,7 +31,7 @@ static void wait_a_little(unsigned spins)
 		sched_yield();
 }
 
-/* ---- A bare ring ---- */
+/* ---- Packets through a bare ring ---- */
 
 /* How packets get into the ring. Which is fastest depends on the caches that the two
  * processors share, so each is tried at the start of a slice.

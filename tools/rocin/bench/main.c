@@ -17,7 +17,7 @@
 #include "tools/rocin/common/files.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* ---------------------------------------------------------------------------- rounds */
+/* ---------------------------------------------------- measuring the cells in rounds */
 /* In each round every cell is measured once, by its team. */
 
 enum {
@@ -225,7 +225,7 @@ static int measure_rounds(const struct rn_bench_args *args,
 	return rc;
 }
 
-/* ----------------------------------------------------------------------- the program */
+/* ----------------------------------- report, comparison with a baseline, and main() */
 /* Static, because they are too large for the stack. */
 static struct rn_bench_args options;
 static struct rn_bench_plan bench_plan;

@@ -35,7 +35,7 @@ bool rn_bench_more_is_better(enum rn_bench_kind kind)
 	return kind != RN_BENCH_LAT;
 }
 
-/* ---- Sizes ---- */
+/* ---- Message sizes as text ---- */
 
 int rn_bench_read_size(const char *text, uint32_t min, uint32_t max, uint32_t *size)
 {
@@ -217,7 +217,7 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 		 cell->wire == RN_BENCH_OVER_UDP ? "" : wire_name[cell->wire]);
 }
 
-/* -------------------------------------------------------------------------- the plan */
+/* ------------------------------------------------------------------ making the plan */
 static const char no_local[] = "not built";
 
 /* Ratios that a device should reach. The denominator of each is the limit of this
@@ -473,7 +473,7 @@ static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 	return 0;
 }
 
-/* ---- Ratios ---- */
+/* ---- Ratios of two cells ---- */
 
 /* A cell is compared with two others at most. */
 static_assert((int)RN_BENCH_RATIOS_MAX >= 2 * (int)RN_BENCH_CELLS_MAX,
@@ -588,7 +588,7 @@ void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 			 ratio->measure == RN_BENCH_QUOTIENT ? '/' : '-', under);
 }
 
-/* ---- Time slices ---- */
+/* ---- Length and number of time slices ---- */
 
 /* Chooses length and number of the time slices. The warm-up takes a fifth of a slice, and
  * there are pauses between slices.

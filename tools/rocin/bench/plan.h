@@ -127,7 +127,7 @@ bool rn_bench_cell_equal(const struct rn_bench_cell *a, const struct rn_bench_ce
 int rn_bench_read_size(const char *text, uint32_t min, uint32_t max, uint32_t *size);
 void rn_bench_write_size(uint32_t size, char text[16]);
 
-/* --------------------------------------------------------------------------- options */
+/* ------------------------------------------------------ options of the command line */
 /* The options of `rocin bench`.
  *
  * Two programs parse them: `rocin bench`, which checks the options and sets up the
@@ -180,7 +180,7 @@ struct rn_bench_args {
 /* Parses the options. Ends the process for --help and for wrong options, as argp does. */
 void rn_bench_args_parse(int argc, char **argv, struct rn_bench_args *args);
 
-/* -------------------------------------------------------------------------- the plan */
+/* ---------------------------------------------------------------- the plan of a run */
 /* The plan: the cells that a run measures, and the pairs of cells that are compared.
  *
  * It depends only on the options and on the devices and wires of the machine.

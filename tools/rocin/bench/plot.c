@@ -84,7 +84,7 @@ static struct rn_bench_cell without_size(struct rn_bench_cell cell)
 	return cell;
 }
 
-/* ---- Layout ---- */
+/* ---- Layout of the panels ---- */
 
 static void add_series(struct panel *p, const struct rn_bench_cell *cell)
 {
@@ -145,7 +145,7 @@ static double y_of(const struct panel *p, double value)
 	return TOP + HEIGHT * (1 - (log10(value) - p->low) / (p->high - p->low));
 }
 
-/* ---- Axes ---- */
+/* ---- Axes and grid ---- */
 
 static void draw_grid(FILE *to, const struct panel *p)
 {

@@ -154,7 +154,7 @@ void rn_bench_report_free(struct rn_bench_report *report)
 		free(report->ratio[i].round);
 }
 
-/* ------------------------------------------------------------------------- table */
+/* ---------------------------------------------------------------- report as a table */
 enum {
 	TEXT = 2 * RN_BENCH_CELL_TEXT + 8
 };
@@ -348,7 +348,7 @@ void rn_bench_print_table(FILE *to, const struct rn_bench_report *r)
 	print_summary(to, r);
 }
 
-/* -------------------------------------------------------------------------- JSON */
+/* ------------------------------------------------------------------- report as JSON */
 enum {
 	FORMAT = 2
 };

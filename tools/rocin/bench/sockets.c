@@ -263,7 +263,7 @@ const struct rn_bench_ops rn_bench_memcpy_ops = {
 	.close = free,
 };
 
-/* ------------------------------------------------------------------------------- UDP */
+/* -------------------------------------------------------------------------- raw UDP */
 /* Measures how fast a transport over UDP could be at most, with raw UDP sockets and
  * polling receivers.
  *
@@ -680,7 +680,7 @@ const struct rn_bench_ops rn_bench_udp_lat_ops = {
 	.close = close_udp,
 };
 
-/* --------------------------------------------------------- check of the wire */
+/* ------------------------ check that packets used UDP or the local wire as intended */
 static bool is_member(const struct rn_bench_team *team, pid_t pid)
 {
 	for (unsigned i = 0; i < 2 * team->pairs; i++)

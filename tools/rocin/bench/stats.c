@@ -52,7 +52,7 @@ struct rn_bench_summary rn_bench_summarize(double *value, unsigned n)
 	};
 }
 
-/* ---- Mann-Whitney ---- */
+/* ---- Mann-Whitney test, Hodges-Lehmann estimate and Holm's correction ---- */
 
 /* Returns the Mann-Whitney statistic U: the number of pairs in which a is greater; ties
  * count as half. Both samples are sorted.
@@ -181,7 +181,7 @@ void rn_bench_holm(double *p, unsigned n)
 		p[i] = -1 - p[i];
 }
 
-/* ---- Times ---- */
+/* ---- Histogram of times ---- */
 
 enum {
 	STEP_BITS = 5,

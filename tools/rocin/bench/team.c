@@ -184,7 +184,7 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 	exit(rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* ----------------------------------------------------------------- whole teams */
+/* ----------------------------------------------- control of the processes of a team */
 enum {
 	ANSWER_MS = 60000, /* ms that an order may take in addition to its time slice */
 	/* ms that a team may take for closing, for instance 10000 QPs */
@@ -205,7 +205,7 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 	       (a->wire == b->wire && a->qps == b->qps && a->rcvbuf == b->rcvbuf);
 }
 
-/* ---- Starting ---- */
+/* ---- Starting the processes of a team ---- */
 
 /* Sets the environment variables that the plugin reads when the device is opened later.
  */
@@ -313,7 +313,7 @@ int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *
 	return rc;
 }
 
-/* ---- Orders ---- */
+/* ---- Giving orders to the processes ---- */
 
 static void fail_all(struct rn_bench_team *team)
 {
@@ -417,7 +417,7 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 	return 0;
 }
 
-/* ---- End of a team ---- */
+/* ---- Ending the processes of a team ---- */
 
 /* Waits until the process ends, which closes its socket. */
 static bool await_end(int fd)

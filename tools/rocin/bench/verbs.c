@@ -7,7 +7,7 @@
 #include "bench.h"
 #include "rocin/random.h"
 
-/* ------------------------------------------------------------------------------ data */
+/* ------------------------------------------------------------------------ test data */
 /* Returns the 8 bytes of the test data at position @i. */
 static uint64_t pattern_at(uint64_t seed, size_t i)
 {
@@ -35,7 +35,7 @@ static bool is_pattern(const uint8_t *buf, size_t len, uint64_t seed)
 	return true;
 }
 
-/* ---------------------------------------------------------------------------- queues */
+/* -------------------------------------------------------------- posting and polling */
 enum {
 	DEPTH_MAX = 128,
 	DEPTH_MIN = 8,
@@ -186,7 +186,7 @@ static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return n;
 }
 
-/* ---- Opening ---- */
+/* ---- Opening and closing a measurement ---- */
 
 static void choose_depths(struct rn_bench_verbs *v, const struct rn_bench_cell *cell)
 {

@@ -11,7 +11,7 @@
 #include "transport/io/capture/pcapng.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* --------------------------------------------------------------------------- sources */
+/* ------------------------------------------------------ sources of captured packets */
 /* The captured devices; the packets in their rings are merged into one stream, ordered
  * by time.
  */
@@ -115,7 +115,7 @@ bool rn_capture_filter_passes(const struct rn_capture_filter_code *f,
 /* Frees a filter; NULL is ignored. */
 void rn_capture_filter_free(struct rn_capture_filter_code *f);
 
-/* ----------------------------------------------------------------------------- files */
+/* ----------------------------------------------- files to which packets are written */
 /* The destination of captured packets: a file, a pipe, or a series of files. */
 
 struct rn_capture_file_cfg {

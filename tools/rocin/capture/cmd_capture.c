@@ -154,7 +154,7 @@ static const struct argp argp = {
 	       "what the device thought of a packet. Ends on Ctrl-C, or as told.",
 };
 
-/* -------------------------------------------------------------------- the capture */
+/* ----------------------------------------- capturing, and the command's entry point */
 struct capture {
 	const struct capture_args *args;
 	struct rn_rocind *rocind;

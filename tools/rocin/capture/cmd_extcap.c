@@ -229,7 +229,7 @@ static int remove_link(char *text, size_t len)
 	return rc;
 }
 
-/* ----------------------------------------------------------------------- the command */
+/* ------------------------------------------------------ options of the command line */
 /* Name of the interface that captures all devices. */
 #define ALL "rocin"
 
@@ -377,7 +377,7 @@ static const struct argp argp = {
 	       "program.",
 };
 
-/* -------------------------------------------------------------------- interfaces */
+/* ------------------------------------------------------ answer about the interfaces */
 /* Lists the programs that have opened a Rocin device; the list may be empty. */
 static void find_programs(struct rn_stats_list *list)
 {
@@ -431,7 +431,7 @@ static void print_interfaces(void)
 	rn_stats_list_free(&programs);
 }
 
-/* ----------------------------------------------------------------------- options */
+/* ---------------------------------------- answers about the options of an interface */
 static void print_dlts(void)
 {
 	printf("dlt {number=%d}{name=LINUX_SLL}{display=Linux cooked mode}\n",
@@ -501,7 +501,7 @@ static int judge_filter(const char *text)
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- capture */
+/* --------------------------- capturing for Wireshark, and the command's entry point */
 static int capture(const struct extcap_args *args)
 {
 	char name[] = "rocin extcap", quiet[] = "--quiet";

@@ -19,7 +19,7 @@ static int last_error(void)
 	return errno ? -errno : -EIO;
 }
 
-/* ----------------------------------------------------------------------- names */
+/* ------------------------------------------------------------------- names of files */
 /* Makes the name of file @number. In a series "a.pcapng" becomes "a_00002.pcapng". */
 static int make_name(const struct rn_capture_file *f, uint32_t number, char *name,
 		     size_t len)
@@ -36,7 +36,7 @@ static int make_name(const struct rn_capture_file *f, uint32_t number, char *nam
 	return n >= 0 && n < (int)len ? 0 : -ENAMETOOLONG;
 }
 
-/* ------------------------------------------------------------------ one file */
+/* ------------------------------------------------------- opening and closing a file */
 static int write_buffer(struct rn_capture_file *f)
 {
 	size_t len = f->buf.len;
@@ -131,7 +131,7 @@ int rn_capture_file_open(struct rn_capture_file *f, const struct rn_capture_file
 	return rc;
 }
 
-/* --------------------------------------------------------------------- packets */
+/* ------------------------------------------------------------------ writing packets */
 static void describe(struct rn_capture_file *f, struct rn_capture_source *s)
 {
 	const struct rn_capture_origin origin = { .ibdev = s->tap.ibdev,

@@ -14,7 +14,7 @@
 #include "rocin/net.h"
 #include "rocin/stats.h"
 
-/* --------------------------------------------------------------------------- sources */
+/* ------------------------------------------------------ sources of captured packets */
 static_assert((int)RN_CAPTURE_AHEAD > (int)RN_RX_BATCH, "diagnostics are within reach");
 
 /* ---------------------------------------------------- addition and removal of sources */
@@ -127,7 +127,7 @@ void rn_capture_sources_free(struct rn_capture_sources *all)
 		free_source(all, all->first);
 }
 
-/* --------------------------------------------------------------------- reading */
+/* ---------------------------------------------------------------- reading the rings */
 static void take_diagnostic(struct rn_capture_source *s)
 {
 	struct rn_capture_packet *p;

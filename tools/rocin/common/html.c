@@ -116,7 +116,7 @@ void rn_html_end(FILE *to)
 	fputs("</body></html>\n", to);
 }
 
-/* ---- SVG ---- */
+/* ---- Elements of SVG pictures ---- */
 
 enum {
 	NUMBER_MAX = 32,

@@ -16,7 +16,7 @@
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/launch.h"
 
-/* -------------------------------------------------------------------- scenario files */
+/* --------------------------------------------------- running the scenarios of files */
 enum {
 	FILE_MAX = 1 << 16, /* maximum size of a scenario file in bytes */
 };
@@ -196,7 +196,7 @@ static int list_tree(struct rn_conform *c, const char *path)
 	return rc;
 }
 
-/* ---------------------------------------------------------------------- rules */
+/* ---------------------------------------------------------------- the list of rules */
 static int add_rule(struct rn_conform *c, const char *at, size_t len)
 {
 	char **more = realloc(c->rule, (c->rule_count + 1) * sizeof(char *));
@@ -265,7 +265,7 @@ static void free_cases(struct rn_conform *c)
 	*c = (struct rn_conform){ 0 };
 }
 
-/* ----------------------------------------------------------------------- the command */
+/* ----------------------------------- options, reports and the command's entry point */
 enum {
 	EXIT_NOT_READ = 2, /* a file cannot be parsed, or the target cannot be reached */
 	SLACK_MS = 2000,

@@ -14,7 +14,7 @@
 #include "sim/scenario/scene.h"
 #include "wire.h"
 
-/* -------------------------------------------------------------------------- counters */
+/* ------------------------------------------------ counters of a target on this host */
 /* Counters of the target, which verbs do not report. They are known if the target is a
  * program of this user on this host that uses Rocin.
  */
@@ -181,7 +181,7 @@ uint64_t rn_live_cqes(const struct rn_scenario *s);
  */
 const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scenario *s);
 
-/* ------------------------------------------------------------------------- addresses */
+/* ------------------------------------------------------------- parsing of addresses */
 /* Parses ADDRESS[:PORT] (IPv4). Without a port the port in @at does not change. Returns 0
  * or -EINVAL.
  */

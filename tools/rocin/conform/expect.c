@@ -12,7 +12,7 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 
-/* ------------------------------------------------------------------ signatures */
+/* ----------------------------------------------------------- signatures of failures */
 
 /* Appends the words of @text, but leaves out each word that begins with a digit, together
  * with the field name before it. An errno keeps its number.
@@ -99,7 +99,7 @@ const char *rn_conform_short_name(const char *path)
 	return name ? name : path;
 }
 
-/* -------------------------------------------------------------------- profiles */
+/* ----------------------------------------------------- profiles of known deviations */
 struct reader {
 	struct rn_expect *e;
 	const char *path;

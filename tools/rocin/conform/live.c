@@ -31,7 +31,7 @@ static rn_ns now(void *ctx)
 	return (rn_ns)t.tv_sec * 1000000000 + (rn_ns)t.tv_nsec;
 }
 
-/* ---------------------------------------------------------------------- agent */
+/* ------------------------------------------------------------ requests to the agent */
 /* Notes that the request @word got no answer, or an invalid one. */
 static void lose_agent(struct rn_live_target *t, const char *word, int rc)
 {
@@ -68,7 +68,7 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l)
 	return rc;
 }
 
-/* ---------------------------------------------------------------------- trace */
+/* -------------------------------------------------------------- trace of a scenario */
 void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what)
 {
 	struct rn_live_trace *trace = &t->trace;
@@ -263,7 +263,7 @@ enum {
 	FLUSH_LEVEL_SHIFT = 8,
 };
 
-/* ---------------------------------------------------------------------- calls */
+/* --------------------------------------------------------- verbs calls by the agent */
 static int modify_qp(void *ctx, unsigned qp, const struct rn_qp_attr *attr, uint32_t mask)
 {
 	const struct rn_gid *other = &((struct rn_live_target *)ctx)->names->other;
@@ -433,7 +433,7 @@ static int call_agent(void *ctx, const struct rn_scn_line *l)
 	return rc;
 }
 
-/* --------------------------------------------------------------------- objects */
+/* ----------------------------------------------- creating the objects of a scenario */
 static int add_mw(struct rn_live_target *t, unsigned i)
 {
 	const struct rn_scn_line *m = &t->s->mr[i].line;
@@ -527,7 +527,7 @@ static int add_qp(struct rn_live_target *t, unsigned i)
 				      modify_qp, t);
 }
 
-/* ------------------------------------------------------------ start and end */
+/* ------------------------------------------------------ start and end of a scenario */
 /* Destroys the objects of the last scenario and makes the CQs and receive queues of @s.
  * @cqes: out, the size of the CQs. Returns 0 or -errno.
  */
@@ -614,7 +614,7 @@ static void end_scenario(void *ctx)
 	make_queues(t, t->s, &cqes);
 }
 
-/* ------------------------------------------------------------------------ operations */
+/* ---------------------------------------------------- operations for rn_scene_run() */
 static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t why_len)
 {
 	const char *reason = rn_live_why_not(ctx, s);

@@ -16,7 +16,7 @@ static const char *verdict_of(const struct rn_conform_case *k)
 						: "failed";
 }
 
-/* ------------------------------------------------------------------------- HTML */
+/* ------------------------------------------------------------------- report as HTML */
 static void html_row(FILE *to, const char *lead, const char *text)
 {
 	if (!text || !*text)
@@ -111,7 +111,7 @@ int rn_conform_print_html(FILE *to, const void *cases)
 	return ferror(to) ? -EIO : 0;
 }
 
-/* --------------------------------------------------------------------- Markdown */
+/* --------------------------------------------------------------- report as Markdown */
 static void markdown_line(FILE *to, const char *lead, const char *text)
 {
 	if (text && *text)

@@ -19,7 +19,7 @@
 #include "transport/io/rocind/rocind_client.h"
 #include "transport/io/rocind/stats_pages.h"
 
-/* --------------------------------------------------------------------------- packets */
+/* ---------------------------------------------------- sending and receiving packets */
 /* A constant that the glibc of older distributions does not define. */
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
@@ -30,7 +30,7 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* ------------------------------------------------------------------- sockets */
+/* ------------------------------------------------------------------ opening sockets */
 /* Returns the interface that has this address; 0 if none has, as for most of 127.0.0.0/8.
  */
 static uint32_t ifindex_of(const struct rn_gid *own)
@@ -124,7 +124,7 @@ static int group_socket(const struct rn_gid *group, const struct rn_gid *own)
 	return rc;
 }
 
-/* ----------------------------------------------------------------------- sending */
+/* ----------------------------------------------------------------- sending a packet */
 static bool set_header(int fd, const struct rn_flow *f)
 {
 	bool to_group = rn_gid_is_multicast(&f->dst);
@@ -158,7 +158,7 @@ int rn_live_send(const struct rn_scene_packet *p)
 	return rc;
 }
 
-/* --------------------------------------------------------------------- receiving */
+/* --------------------------------------------------------------- receiving a packet */
 static void read_ancillary(struct msghdr *m, struct rn_flow *flow)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -201,7 +201,7 @@ bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p)
 	return true;
 }
 
-/* -------------------------------------------------------------------------- counters */
+/* ------------------------------------------------ counters of a target on this host */
 static bool is_it(const struct rn_conform_stats *c, const struct rn_rocind_client *client)
 {
 	if (client->pid != c->pid || client->stats_fd < 0)
@@ -276,7 +276,7 @@ static void close_counters(struct rn_conform_stats *c)
 	rn_rocind_close(c->daemon);
 }
 
-/* ------------------------------------------------------------------------ the target */
+/* ------------------------------------------------- connecting to the target's agent */
 enum {
 	/* After the agent was lost, it accepts a connection again when its old process
 	 * has ended, within two times 3 s. Time for which the tester tries to connect,

@@ -29,7 +29,7 @@
 #include "transport/io/udp/icmp_probe.h"
 #include "transport/io/udp/net_udp.h"
 
-/* -------------------------------------------------------------------------- the peer */
+/* ------------------------------------------------------- check of a peer's UDP port */
 enum {
 	/* maximum time to wait for an ICMP error in ms, longer than a round trip */
 	WAIT_MS = 500,

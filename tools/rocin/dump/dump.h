@@ -36,7 +36,7 @@ enum {
 void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 			 char text[RN_DUMP_OTHERS_MAX]);
 
-/* --------------------------------------------------------------------------- packets */
+/* ------------------------------------------------------ packets and forms of output */
 /* A packet of the capture, in the form that is passed to a struct rn_dump_form. Valid
  * during the call only.
  */
@@ -152,7 +152,7 @@ enum {
 };
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
 
-/* ---------------------------------------------------------------------------- owners */
+/* -------------------------------------------------------------------- owners of QPs */
 /* The owners of the QPs in a capture: the programs and devices that the descriptions of
  * its interfaces name.
  */
@@ -165,7 +165,7 @@ struct rn_dump_owners;
 const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *gid,
 			  uint32_t qpn);
 
-/* ----------------------------------------------------------------------------- files */
+/* -------------------------------------------------------------------- capture files */
 /* A capture file: pcap is read by libpcap, pcapng by tools/dump/pcapng.c, which also
  * reads comments and interfaces.
  */

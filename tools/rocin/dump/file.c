@@ -34,7 +34,7 @@ struct rn_dump_file {
 	uint32_t room;
 };
 
-/* -------------------------------------------------------------------------- pcap */
+/* ----------------------------------------------------------------------- pcap files */
 /* First bytes of compressed files, and the programs that decompress them. */
 static const struct {
 	uint8_t first;
@@ -112,7 +112,7 @@ static int next_of_pcap(struct rn_dump_file *f, struct rn_pcapng_found *found)
 	return 1;
 }
 
-/* ------------------------------------------------------------------------ pcapng */
+/* --------------------------------------------------------------------- pcapng files */
 static int complain_of_block(const struct rn_dump_file *f, int rc)
 {
 	if (rc == -ENOMEM)

@@ -102,7 +102,7 @@ bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
 	return true;
 }
 
-/* ------------------------------------------------------------------------------ JSON */
+/* ------------------------------------------------------------------- output as JSON */
 static json_t *findings(const struct rn_watch_verdict *r)
 {
 	json_t *list = json_array();

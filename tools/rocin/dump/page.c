@@ -144,7 +144,7 @@ void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a)
 		rn_ladder_row_arrived(&page->row[i - 1], a);
 }
 
-/* ---- The page ---- */
+/* ---- Writing the page ---- */
 
 static void text(FILE *to, const char *t)
 {

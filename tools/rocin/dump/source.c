@@ -13,7 +13,7 @@
 #include "rocin/wire.h"
 #include "tools/rocin/common/cmd.h"
 
-/* ---------------------------------------------------------------------- duplicates */
+/* ------------------------------------- packets captured by both sender and receiver */
 enum {
 	SLOTS = 1 << 16,
 	/* packet type of outgoing packets in the header of Linux cooked mode */
@@ -103,7 +103,7 @@ static bool is_copy_of_sent(struct copies *c, const uint8_t *sll, const uint8_t 
 	}
 }
 
-/* ---------------------------------------------------------------------------- owners */
+/* -------------------------------------------------------------------- owners of QPs */
 enum {
 	TEXT_LEN = 176
 };
@@ -244,7 +244,7 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 	}
 }
 
-/* --------------------------------------------------------------------------- reading */
+/* ---------------------------------------------------------------- reading a capture */
 /* Returns the length of the link header in bytes; -1 if the link type is not supported.
  */
 static int link_header(int dlt, const uint8_t *p, uint32_t len)

@@ -162,7 +162,7 @@ static const struct example examples[] = {
 	{ .name = NULL },
 };
 
-/* ----------------------------------------------------------------------- the command */
+/* ------------------------------------------------------ options of the command line */
 enum {
 	WIDTH = 78,  /* number of columns of a line */
 	INDENT = 12, /* number of columns by which text is indented */
@@ -228,7 +228,7 @@ static const struct argp argp = {
 	       "and mended, which does not.",
 };
 
-/* ------------------------------------------------------------------------- text */
+/* ------------------------------------------------------------ printing wrapped text */
 /* Prints a label and a text, wrapped into lines. */
 static void print_wrapped(const char *label, const char *text)
 {
@@ -254,7 +254,7 @@ static void print_list(void)
 		printf("%-20s%s\n", x->name, x->question);
 }
 
-/* ----------------------------------------------------------------------- running */
+/* ------------------------------------------------------------- running the examples */
 static void exec_example(const struct example *x, const char *program, bool mended,
 			 int out)
 {

@@ -108,7 +108,7 @@ static const struct argp argp = {
 	       "qp=2 op=SEND_* nth=3'; see rocin-fault(5).",
 };
 
-/* --------------------------------------------------------------------- the rules */
+/* --------------------------------------------------- reading and changing the rules */
 static char *read_text(int fd)
 {
 	char *text = calloc(1, RN_FAULT_TEXT_MAX);
@@ -245,7 +245,7 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 	return rc;
 }
 
-/* ----------------------------------------------------------- hits of the rules */
+/* ----------------------------------- counts of packets that rules have seen and hit */
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
@@ -358,7 +358,7 @@ static void print_json(const struct rn_fault_book *b, const struct counts *c)
 	json_decref(all);
 }
 
-/* -------------------------------------------------------------------- the command */
+/* ------------------------- listing and editing rules, and the command's entry point */
 static int list_rules(struct rn_rocind *r, const struct fault_args *args, char *err,
 		      size_t err_len)
 {

@@ -168,7 +168,7 @@ static int run_with(struct hunt_args *args, const struct rn_hunt_set *late,
 	return rc ? say_failed(args, rc) : 0;
 }
 
-/* ------------------------------------------------------------------ replay */
+/* ------------------------------------------------------ replay of a stored schedule */
 static void join_words(char **words, char *text, size_t len)
 {
 	size_t used = 0;
@@ -282,7 +282,7 @@ static int replay(struct hunt_args *args)
 	return status;
 }
 
-/* -------------------------------------------------------------------- hunt */
+/* ----------------------------- search for a schedule, and the command's entry point */
 /* Writes the schedule to the file that the user keeps. Returns 0 or an exit status. */
 static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 		const struct rn_hunt_end *end)

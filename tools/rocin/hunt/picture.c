@@ -41,7 +41,7 @@ struct picture {
 	bool has_landed, has_events; /* rows of these kinds are drawn */
 };
 
-/* ------------------------------------------------------------------- rows */
+/* -------------------------------------------------------------- rows of the picture */
 static bool is_drawn(const struct picture *p, const struct rn_hunt_row *row)
 {
 	return (row->kind != RN_HUNT_LANDED || p->has_landed) &&
@@ -91,7 +91,7 @@ static double bottom_of(const struct picture *p)
 	return TOP + (double)rows_of(p) * ROW + ROW;
 }
 
-/* ------------------------------------------------------------------ lanes */
+/* ----------------------------------------------------- lanes of agents and memories */
 static unsigned find_lane(const struct picture *p, const char *name)
 {
 	unsigned i = 0;
@@ -170,7 +170,7 @@ static void draw_lanes(const struct picture *p)
 	}
 }
 
-/* ------------------------------------------------------------------ events */
+/* ----------------------------------------------------------------- drawing each row */
 /* Draws an arrow whose last piece is horizontal. @at: x and y of its start, then of its
  * end.
  */

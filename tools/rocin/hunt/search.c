@@ -16,7 +16,7 @@ enum {
 	AGREEING = 2,
 };
 
-/* ------------------------------------------------------------------ search */
+/* ------------------------------------------------------------ search for a schedule */
 /* Returns the length of the part of a name that all writes of one queue of a QP, or of
  * one message, have in common: "rocin1 qp 1 request", "rocin1 qp 1 request 0".
  */
@@ -103,7 +103,7 @@ int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 	return rc;
 }
 
-/* ------------------------------------------------------------------ shrink */
+/* ------------------------------------------------------------- shrinking a schedule */
 /* Returns 1 if the program goes wrong with these late writes in all of AGREEING runs. */
 static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 {

@@ -14,7 +14,7 @@
 #include "tools/rocin/common/arguments.h"
 #include "transport/io/fault/fault_rules.h"
 
-/* --------------------------------------------------------------------------- options */
+/* ------------------------------------------------------ options of the command line */
 enum {
 	OPT_HOSTS = 0x200,
 	OPT_ON,
@@ -67,7 +67,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* --------------------------------------------------------------------------- values */
+/* ---------------------------------------------------------------- values of options */
 static bool read_chance(const char *text, uint32_t *ppm)
 {
 	uint64_t value;
@@ -132,7 +132,7 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 	}
 }
 
-/* ------------------------------------------------------------------------- commands */
+/* ----------------------------------------------------- commands to run on the hosts */
 /* An option --on, stored until the number of hosts is known. */
 struct on {
 	char *hosts, *argv[4];
@@ -307,7 +307,7 @@ static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 		exit(RN_EXIT_USAGE);
 }
 
-/* ----------------------------------------------------------------------- the command */
+/* ------------------------------------------- signals, and the command's entry point */
 /* Blocks SIGCHLD and the signals that are passed on to the lab. */
 static void block_signals(sigset_t *set)
 {

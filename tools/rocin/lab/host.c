@@ -28,7 +28,7 @@
 #include "transport/io/capture/pcapng.h"
 #include "transport/io/host/log.h"
 
-/* ------------------------------------------------------------------------ namespaces */
+/* --------------------------------------------- creating processes in new namespaces */
 enum {
 	OF_HOST = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
 };
@@ -379,7 +379,7 @@ int rn_lab_keep_capabilities(void)
 	return 0;
 }
 
-/* ----------------------------------------------------------------------------- hosts */
+/* -------------------------------------------------- keepers and processes of a host */
 /* Result of a step that a keeper does, reported to the main process. */
 struct report {
 	int rc;
@@ -592,7 +592,7 @@ int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 	return rc;
 }
 
-/* --------------------------------------------------------------------- fault rules */
+/* ------------------------------------------------------------ fault rules of a host */
 _Noreturn static void give_rules(const struct rn_lab_args *args, unsigned host)
 {
 	static char rules[512];
@@ -629,7 +629,7 @@ int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len
 	return rc;
 }
 
-/* ----------------------------------------------------------------------- the capture */
+/* --------------------------------------------- capture of the packets at the switch */
 enum {
 	SNAPLEN = 65535,
 	BUFFER = 32 << 20,

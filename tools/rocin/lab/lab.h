@@ -76,7 +76,7 @@ struct rn_lab_args {
 	pid_t pid; /* process id of `rocin lab` in the user's PID namespace */
 };
 
-/* ------------------------------------------------------------------------ namespaces */
+/* ------------------------------------------------------------ namespaces of the lab */
 /* Making, setting up and entering the namespaces of a lab; see namespaces(7).
  *
  * Functions return 0, or -errno with an error text in @err, except rn_lab_clone().
@@ -131,7 +131,7 @@ int rn_lab_keep_capabilities(void);
 int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 		int lifeline);
 
-/* ---------------------------------------------------------------------------- output */
+/* --------------------------------------------------------------- output of programs */
 /* Output of programs on the hosts, line by line, each with the name of the host. */
 
 enum {
@@ -157,7 +157,7 @@ int rn_lab_stream_read(struct rn_lab_stream *s);
 /* Copies everything that is left, including an incomplete line. */
 int rn_lab_stream_end(struct rn_lab_stream *s);
 
-/* -------------------------------------------------------------------------- programs */
+/* ------------------------------------------------------------ programs on the hosts */
 /* A program on a host, from its start to its end. */
 
 struct rn_lab_program {
@@ -198,7 +198,7 @@ int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len
 int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 		       size_t err_len);
 
-/* --------------------------------------------------------------------------- packets */
+/* --------------------------------------------- capture of the packets at the switch */
 /* A pcapng file with all packets that pass through the switch of a lab. */
 
 /* Starts a process that writes the packets to @path. @pid: out, its process id. Returns

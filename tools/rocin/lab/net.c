@@ -25,7 +25,7 @@
 
 #include "transport/io/host/log.h"
 
-/* ------------------------------------------------------------------------- rtnetlink */
+/* ------------------------------------------------------------ messages of rtnetlink */
 static void append(struct nl_msg *m, const void *bytes, size_t len)
 {
 	int rc = nlmsg_append(m, (void *)bytes, len, NLMSG_ALIGNTO);
@@ -108,7 +108,7 @@ int rn_lab_net_open(struct nl_sock **nl)
 	return -EIO;
 }
 
-/* --------------------------------------------------------------- treatment of packets */
+/* --------------------------------------------------- loss, delay and rate of a link */
 /* The properties of a link in three forms: options of queueing disciplines (tc-netem(8),
  * tc-tbf(8)), rules of rocin-fault(5), and text.
  */
@@ -207,7 +207,7 @@ struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 	return m;
 }
 
-/* --------------------------------------------------------------------------- texts */
+/* ----------------------------------------------- fault rules and texts about a link */
 struct text {
 	char *at;
 	size_t len, used;
@@ -302,7 +302,7 @@ int rn_lab_host_number(const char *name, unsigned hosts)
 	return -1;
 }
 
-/* ------------------------------------------------------------------------ interfaces */
+/* --------------------------------------------------------- interfaces and addresses */
 enum {
 	CARRIER_WAIT_MS = 10000,
 	LOOPBACK = 1, /* the first interface of every network namespace */

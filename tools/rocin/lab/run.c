@@ -190,7 +190,7 @@ static void set_status(struct rn_lab_program *p, int wait_status)
 					   : 128 + WTERMSIG(wait_status);
 }
 
-/* --------------------------------------------------------------------------- reports */
+/* ------------------------------------------------------------- messages and reports */
 /* Prints a message that begins with "rocin lab:", unless --quiet was given. */
 static void print_note(const struct rn_lab_args *args, const char *fmt, ...)
 {
@@ -543,7 +543,7 @@ static void run_loop(struct lab *lab)
 	}
 }
 
-/* ------------------------------------------------------------------ start and end */
+/* --------------------------------------------------------- start and end of the lab */
 static int open_signals(void)
 {
 	static const int wanted[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT };

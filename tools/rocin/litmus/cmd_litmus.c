@@ -178,7 +178,7 @@ static void free_report(struct rn_report *r)
 	*r = (struct rn_report){ 0 };
 }
 
-/* ----------------------------------------------------------------------- the command */
+/* -------------------------------------------- running the tests of the command line */
 enum {
 	EXIT_NOT_READ = 2, /* a file cannot be parsed, or a back end cannot work */
 	SETS_MAX = 64,	   /* maximum number of knob sets for one test */
@@ -323,7 +323,7 @@ static rn_litmus_back_end find_back_end(const char *name)
 	return NULL;
 }
 
-/* ---- Knobs ---- */
+/* ---- Sets of knobs for each test ---- */
 
 /* The knob sets of one test, each once. */
 struct sets {
@@ -395,7 +395,7 @@ static void verdict_sets(const struct rn_litmus_test *t, struct sets *sets)
 	}
 }
 
-/* ---- Running ---- */
+/* ---- Running tests, and the command's entry point ---- */
 
 static void fill_run(const struct rn_litmus_test *t, const struct rn_litmus_setup *setup,
 		     struct rn_report_run *run)

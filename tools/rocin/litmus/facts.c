@@ -51,7 +51,7 @@ static void print_number(const struct rn_litmus_test *t, const struct rn_litmus_
 	printf(").");
 }
 
-/* ---- Knobs and setup ---- */
+/* ---- Facts about knobs, locations and QPs ---- */
 
 static void print_knobs(const struct rn_pcie_knobs *k)
 {
@@ -114,7 +114,7 @@ static void print_qps(const struct rn_litmus_test *t)
 	}
 }
 
-/* ---- Instructions ---- */
+/* ---- Facts about instructions ---- */
 
 static const char *const op_names[RN_LITMUS_OP_COUNT] = {
 	[RN_LITMUS_ST] = "st",

@@ -155,7 +155,7 @@ static void summary(FILE *to, const struct rn_report *r)
 	fputs("</tbody></table></div>\n", to);
 }
 
-/* ---- The program ---- */
+/* ---- The program of a test ---- */
 
 /* Writes the name of an agent or memory, such as "B.nic0" or "B.host". */
 static void place(FILE *to, const struct rn_litmus_test *t, unsigned node, unsigned agent,
@@ -225,7 +225,7 @@ static void program(FILE *to, const struct rn_litmus_test *t)
 	locations(to, t);
 }
 
-/* ---- One set of knobs ---- */
+/* ---- Results for one set of knobs ---- */
 
 static bool is_asked_for(const struct rn_report_run *run, const struct rn_report_state *s)
 {
@@ -385,7 +385,7 @@ static void rules(FILE *to, const struct rn_litmus_test *t)
 	}
 }
 
-/* ---- The page ---- */
+/* ---- The whole page ---- */
 
 /* Writes a picture for each failure, and for the first weak outcome. */
 static void pictures(FILE *to, const struct rn_report_test *test)

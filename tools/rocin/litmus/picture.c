@@ -81,7 +81,7 @@ bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_s
 	return false;
 }
 
-/* ----------------------------------------------------------------------- the picture */
+/* -------------------------------------------------------------- drawing the picture */
 enum {
 	LANES_MAX = 64,
 	ROW = 22,
@@ -116,7 +116,7 @@ struct picture {
 	bool has_stale;
 };
 
-/* ---- Lanes ---- */
+/* ---- Lanes of agents and queues ---- */
 
 static void add_lane(struct picture *p, unsigned node, bool is_queue, unsigned id)
 {
@@ -274,7 +274,7 @@ static void draw_lanes(const struct picture *p)
 	}
 }
 
-/* ---- One TLP ---- */
+/* ---- Drawing a TLP ---- */
 
 static const char *class_of(const struct rn_litmus_step *s)
 {
@@ -411,7 +411,7 @@ static void draw_sent(const struct picture *p, size_t i)
 	draw_tlp(p, i);
 }
 
-/* ---- Instructions ---- */
+/* ---- Drawing instructions ---- */
 
 /* Is the step a post that leaves the store buffer? Such a step is not drawn. */
 static bool is_post_leaving(const struct rn_litmus_test *t,

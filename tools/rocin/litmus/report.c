@@ -294,7 +294,7 @@ int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 	return fflush(m->file) ? -errno : 0;
 }
 
-/* ----------------------------------------------------------------------------- rules */
+/* ---------------------------------------------------- the rules that tests may name */
 /* The rules that tests may name; each has a remedy. */
 
 static const struct rn_litmus_rule rules[] = {

@@ -54,7 +54,7 @@ static struct {
 	time_t deadline;
 } live;
 
-/* ---- rocin-litmus ---- */
+/* ---- Starting and ending rocin-litmus ---- */
 
 static void stop(void)
 {
@@ -151,7 +151,7 @@ static int start_process(const struct rn_litmus_options *o, const char *knobs,
 	return 0;
 }
 
-/* ---- The socket ---- */
+/* ---- Requests to rocin-litmus, and its responses ---- */
 
 static int send_request(const struct rn_live_request *request)
 {
@@ -320,7 +320,7 @@ static int request_runs(const struct rn_litmus_options *o,
 	return 0;
 }
 
-/* ---- The back end ---- */
+/* ---- Running a test by rocin-litmus ---- */
 
 static const char *never_here(const struct rn_report_run *run)
 {

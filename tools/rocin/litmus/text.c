@@ -10,7 +10,7 @@
 #include "sim/pcie/model/fabric.h"
 #include "sim/pcie/model/topology.h"
 
-/* ------------------------------------------------------------------------- the table */
+/* ----------------------------------------------------------- the table of all tests */
 /* A table with a row for each test and a column for each mode. Cells: "A 2/5" allowed,
  * occurred in 2 of 5 runs; "A 0" allowed, did not occur; "F ok" forbidden, did not occur;
  * "!!" failure; "cut": the explorer stopped at its limit; "skip": the back end cannot run
@@ -159,7 +159,7 @@ static void print_table(const struct rn_report *r, FILE *to)
 	fputc('\n', to);
 }
 
-/* ------------------------------------------------------------------------------ JSON */
+/* ------------------------------------------------------------------- report as JSON */
 static json_t *step_json(const struct rn_litmus_test *t, const struct rn_litmus_step *s)
 {
 	static const char *const kinds[] = {
@@ -266,7 +266,7 @@ int rn_report_json(const struct rn_report *r, FILE *to, bool witness)
 	return rc;
 }
 
-/* ------------------------------------------------------------------------ the report */
+/* ------------------------------------------------------------------- report as text */
 enum {
 	DETAILED_RUNS = 12, /* if there are more runs, only the table is printed */
 };
@@ -320,7 +320,7 @@ static void print_witness(const struct rn_litmus_test *t,
 			print_step(t, &state->steps[i], to);
 }
 
-/* ---- Rules ---- */
+/* ---- Rules that a test names ---- */
 
 /* Prints each rule that the test names, and its remedy if @remedies is set. */
 static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
@@ -340,7 +340,7 @@ static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 	}
 }
 
-/* ---- One run ---- */
+/* ---- One run of a test ---- */
 
 /* Prints the other knob sets for which the file forbids the same outcome. */
 static void print_forbidden_in(const struct rn_litmus_test *t,

@@ -187,7 +187,7 @@ static void find_value(const struct variable *v, const char *from, struct findin
 			looks[i].look(f);
 }
 
-/* ------------------------------------------------------------------- checks */
+/* ----------------------------------------------------------- checks of all settings */
 static int check_provider(char *err, size_t err_len)
 {
 	static struct rnp_settings s;
@@ -289,7 +289,7 @@ static void warn_of_unknown(void)
 	}
 }
 
-/* ------------------------------------------------------------------- output */
+/* ------------------------------------------ printing, and the command's entry point */
 static json_t *as_json(const struct variable *v, const struct finding *f)
 {
 	return json_pack("{s:s, s:s, s:s, s:s}", "name", v->name, "value", f->value,

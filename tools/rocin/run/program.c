@@ -12,7 +12,7 @@
 
 #include "tools/rocin/common/launch.h"
 
-/* ------------------------------------------------------------------------------- ELF */
+/* ---------------------------------------------------------------- reading ELF files */
 /* Parts of an ELF file that determine the effect of LD_PRELOAD. */
 
 enum {
@@ -150,7 +150,7 @@ uint16_t rn_program_machine(void)
 #endif
 }
 
-/* -------------------------------------------------------------------------- programs */
+/* ---------------------------------------------------- checking programs and scripts */
 enum {
 	SCRIPTS_MAX = 5
 };

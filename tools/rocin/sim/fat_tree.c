@@ -28,7 +28,7 @@ enum {
 
 static const char prefix[] = "fat-tree:";
 
-/* --------------------------------------------------------------------- options */
+/* ------------------------------------------------------ options of the command line */
 static bool read_ports(const char *text, uint32_t *ports)
 {
 	uint64_t number;
@@ -92,7 +92,7 @@ error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 	}
 }
 
-/* ---------------------------------------------------------------------- a seed */
+/* -------------------------------------------------------------- output for one seed */
 struct seed_run {
 	uint64_t seed;
 	struct rn_fat_tree_cfg cfg;
@@ -172,7 +172,7 @@ static json_t *run_json(const struct seed_run *s)
 	return run;
 }
 
-/* ---------------------------------------------------------------------- a run */
+/* ---------------------------------------------------------------- running the seeds */
 static void show_progress(void *ctx, const struct rn_fat_tree_result *r)
 {
 	const struct seed_run *s = ctx;

@@ -13,7 +13,7 @@
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/html.h"
 
-/* ----------------------------------------------------------------------- the picture */
+/* ------------------------------------------------------- picture of rates and queue */
 /* The picture shows the rates of the senders and the length of the queue over time. */
 
 enum {
@@ -132,7 +132,7 @@ static void draw_columns(FILE *to, const struct column *p, unsigned count)
 	rn_svg_end(to);
 }
 
-/* ----------------------------------------------------------------------- the command */
+/* ------------------------------------------- running the simulation, and its output */
 enum {
 	MODES = 2
 };

@@ -24,7 +24,7 @@ struct replay {
 	bool shows_progress;
 };
 
-/* ------------------------------------------------------------------- trace */
+/* --------------------------------------------------------------- trace and progress */
 static void trace(void *arg, uint64_t call, const struct rn_rec *rec)
 {
 	struct replay *r = arg;
@@ -62,7 +62,7 @@ static void end_progress(const struct replay *r)
 		fprintf(stderr, "\r     \r");
 }
 
-/* ------------------------------------------------------------------ report */
+/* ------------------------------------------------------------- report of the result */
 static void print_header(const struct rn_rec_header *h)
 {
 	printf("Recorded by process %u:", h->pid);
@@ -159,7 +159,7 @@ static int report_json(const struct rn_replay_result *r)
 	return r->end == RN_REPLAY_SAME ? 0 : RN_EXIT_FAILURE;
 }
 
-/* ------------------------------------------------------------------- running */
+/* --------------------------------------------------------------- running the replay */
 /* Prints that an assertion of the transport has ended the replay, as it ended the
  * recorded run.
  */

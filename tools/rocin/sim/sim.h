@@ -11,7 +11,7 @@
 #include "rocin/types.h"
 #include "sim/fabric/incast.h"
 
-/* -------------------------------------------------------------------------- --incast */
+/* --------------------------------------------------------------- rocin sim --incast */
 /* Options of `rocin sim --incast`: several senders share a link, without and with
  * congestion control.
  */
@@ -26,7 +26,7 @@ struct rn_sim_incast {
 /* Returns the exit status of the program. */
 int rn_sim_incast(const struct rn_sim_incast *args);
 
-/* --------------------------------------------------------------------- --connections */
+/* ---------------------------------------------------------- rocin sim --connections */
 /* Options of `rocin sim --connections`: hosts whose programs connect by rdma_cm, one run
  * for each seed.
  */
@@ -40,7 +40,7 @@ struct rn_sim_connections {
 /* Returns the exit status of the program. */
 int rn_sim_connections(const struct rn_sim_connections *args);
 
-/* ------------------------------------------------------------------------ --topology */
+/* ------------------------------------------------------------- rocin sim --topology */
 /* Options of `rocin sim --topology`: hosts send through a fat tree of switches, one run
  * for each seed.
  */
@@ -69,7 +69,7 @@ error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 /* Returns the exit status of the program. */
 int rn_sim_fat_tree(const struct rn_sim_fat_tree *args);
 
-/* -------------------------------------------------------------------------- --replay */
+/* --------------------------------------------------------------- rocin sim --replay */
 /* Options of `rocin sim --replay`: a recording is replayed in virtual time. */
 
 struct rn_sim_replay {

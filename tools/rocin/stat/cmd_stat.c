@@ -24,7 +24,7 @@ enum {
 	NS_PER_S = 1000000000,
 };
 
-/* ------------------------------------------------------------------------- resources */
+/* ------------------------------------------------------------- objects of a program */
 /* Objects are listed as `rdma resource show` does: a line for each object, with the field
  * names of rdma(8) in the same order. L_Keys and R_Keys are shown, because nobody but the
  * user of the program can read its stats page. Memory windows, which rdma(8) does not
@@ -239,7 +239,7 @@ static void add_resources_json(json_t *to, const struct rn_stats_copy *copy,
 	}
 }
 
-/* -------------------------------------------------------------------------- arguments */
+/* ----------------------------------------- options, and reports of counters and QPs */
 struct stat_args {
 	bool json, all, counters_only, qps_only, daemon, prometheus;
 	unsigned resources; /* set of kinds to be listed, instead of the rest */

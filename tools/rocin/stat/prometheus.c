@@ -43,7 +43,7 @@ static void begin_family(FILE *to, const char *name, const char *type, const cha
 	fprintf(to, "# HELP rocin_%s %s\n# TYPE rocin_%s %s\n", name, help, name, type);
 }
 
-/* ----------------------------------------------------------------- counters */
+/* -------------------------------------------------------------- metrics of counters */
 /* Makes the metric name for a hardware counter in the style of Prometheus: "_pkts" at the
  * end becomes "_packets".
  */
@@ -77,7 +77,7 @@ static void print_counters(FILE *to, const struct rn_stats_list *list)
 	}
 }
 
-/* -------------------------------------------------------------- queue pairs */
+/* ----------------------------------------------------------- metrics of queue pairs */
 static uint64_t sq_depth(const struct rn_stats_qp *qp)
 {
 	return qp->sq_depth;
@@ -171,7 +171,7 @@ static void print_qps(FILE *to, const struct rn_stats_list *list)
 	}
 }
 
-/* ------------------------------------------------------------------- rocind */
+/* ---------------------------------------------------------------- metrics of rocind */
 static void print_gauge(FILE *to, const char *name, const char *help, uint64_t value)
 {
 	begin_family(to, name, "gauge", help);

@@ -57,7 +57,7 @@ struct module {
 	pid_t pid; /* process that has loaded it; 0: it is not known */
 };
 
-/* ------------------------------------------------------------------- files */
+/* ----------------------------------------------------- opening the files of modules */
 /* A file that was opened, or that could not be opened. */
 struct file {
 	struct file *next;
@@ -188,7 +188,7 @@ static void close_files(void)
 	}
 }
 
-/* ----------------------------------------------------------------- symbols */
+/* ------------------------------------------------------ finding functions and lines */
 static const char *directory_of(Dwarf_Die *unit)
 {
 	Dwarf_Attribute attr;
@@ -295,7 +295,7 @@ static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol 
 	return found->function || found->file ? 1 : 0;
 }
 
-/* ------------------------------------------------------------------ report */
+/* --------------------------------------------------------------- copying the report */
 /* A frame of a stack as it was read. */
 struct frame {
 	char address[24];

@@ -69,7 +69,7 @@ static void print_head(FILE *to, const struct rn_tour_look *look, const char *te
 	fprintf(to, "%s%s%s\n", bold(look), text, plain(look));
 }
 
-/* ----------------------------------------------------------------- title and calls */
+/* ---------------------------------------------- title, and the calls of the program */
 static void show_title(FILE *to, const struct rn_tour_look *look,
 		       const struct rn_tour_checks *c)
 {
@@ -120,7 +120,7 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 			rn_tour_value(c->r, "lkey"), rn_tour_value(c->r, "rkey"));
 }
 
-/* ---------------------------------------------------------------------------- packets */
+/* -------------------------------------------------------------- packets of the stop */
 /* Prints the devices' diagnostics about a packet, unless the line of the packet has the
  * same information.
  */
@@ -164,7 +164,7 @@ static void show_wire(FILE *to, const struct rn_tour_look *look,
 	}
 }
 
-/* ------------------------------------------------------------------ PCIe, memory */
+/* ------------------------------------------------------ TLPs and memory of the stop */
 static void show_pcie(FILE *to, const struct rn_tour_look *look,
 		      const struct rn_tour_checks *c)
 {
@@ -212,7 +212,7 @@ static void show_memory(FILE *to, const struct rn_tour_look *look,
 	}
 }
 
-/* ------------------------------------------------------------- claims, experiments */
+/* ------------------------------------------------ claims, and suggested experiments */
 static void show_claims(FILE *to, const struct rn_tour_look *look,
 			const struct rn_tour_checks *c)
 {
@@ -263,7 +263,7 @@ void rn_tour_page(FILE *to, const struct rn_tour_look *look, unsigned part,
 	}
 }
 
-/* ----------------------------------------------------------------------------- JSON */
+/* ------------------------------------------------------------------- result as JSON */
 static const char *const end_names[] = { [RN_TOUR_A] = "A", [RN_TOUR_B] = "B" };
 
 static double seconds(rn_ns t)

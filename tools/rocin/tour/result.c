@@ -114,7 +114,7 @@ int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
 	return -EPROTO;
 }
 
-/* ---------------------------------------------------------------------- packets */
+/* --------------------------------------------------------------- collecting packets */
 int rn_tour_take_packet(struct rn_tour_result *r, enum rn_tour_end at,
 			const struct rn_capture_packet *packet)
 {
@@ -252,7 +252,7 @@ uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------ TLPs */
+/* --------------------------------------------------------------------- rows of TLPs */
 /* Returns the name of an agent in the table of TLPs. */
 
 static const char *name_requester(const char *agent)

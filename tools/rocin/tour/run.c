@@ -32,7 +32,7 @@ enum {
 	TRIES = 32,
 };
 
-/* ------------------------------------------------------------------- directory */
+/* ------------------------------------------------------------ directory of the tour */
 static int make_dir(struct rn_tour_place *place, char *err, size_t err_len)
 {
 	const char *const parents[] = { getenv("XDG_RUNTIME_DIR"), "/dev/shm",
@@ -64,7 +64,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return remove(path);
 }
 
-/* -------------------------------------------------------------------- addresses */
+/* ------------------------------------------------------------ addresses of the tour */
 /* Tests whether the address is free, that is, whether UDP port 4791 of the address is not
  * bound by another rocind.
  */
@@ -107,7 +107,7 @@ static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_l
 	return rc;
 }
 
-/* ------------------------------------------------------------------ environment */
+/* ------------------------------------------------------ environment of the programs */
 /* Removes the ROCIN_* variables that would change what the tour shows. Keeps those that
  * say how to find rocind and how to use sockets.
  */
@@ -196,7 +196,7 @@ struct run {
 	size_t err_len;
 };
 
-/* ------------------------------------------------------------------- the program */
+/* --------------------------------------------------- starting the program of a stop */
 static char *const *make_argv(const struct rn_tour_values *v)
 {
 	static char words[RN_TOUR_SETTINGS_MAX][RN_TOUR_VALUE_MAX + 32];
@@ -259,7 +259,7 @@ static int start_program(struct run *run, const struct rn_tour_place *place)
 	return run->pid < 0 ? -errno : 0;
 }
 
-/* --------------------------------------------------------------------- packets */
+/* --------------------------------------------------------- reading captured packets */
 static void take_events(struct run *run)
 {
 	struct rn_rocind_event ev;
@@ -305,7 +305,7 @@ static bool has_rnr_nak(const struct rn_tour_result *r)
 	return false;
 }
 
-/* ------------------------------------------------------------- lines from the program */
+/* ----------------------------------------------------- reading the program's output */
 static int take_line(struct run *run)
 {
 	if (!strcmp(run->line, "await rnr")) {

@@ -15,7 +15,7 @@
 
 #include "tour.h"
 
-/* -------------------------------------------------------------------------- settings */
+/* --------------------------------------------------------------- values of settings */
 
 void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop)
 {
@@ -160,7 +160,7 @@ static void claim(struct rn_tour_checks *c, bool is_so, const char *fmt, ...)
 	c->count++;
 }
 
-/* ---------------------------------------------------------------------- packets */
+/* ------------------------------------------------------------- claims about packets */
 static unsigned count_op(const struct rn_tour_result *r, enum rn_tour_end from,
 			 uint8_t opcode)
 {
@@ -222,7 +222,7 @@ static unsigned packets_of(const struct rn_tour_checks *c)
 	return size <= mtu ? 1 : (size + mtu - 1) / mtu;
 }
 
-/* ------------------------------------------------------------------ completions */
+/* --------------------------------------------------------- claims about completions */
 static const struct rn_tour_wc *find_wc(const struct rn_tour_result *r,
 					enum rn_tour_end end)
 {
@@ -267,7 +267,7 @@ static void claim_unaware(struct rn_tour_checks *c)
 	      "B's completion queue is empty: its program was told nothing");
 }
 
-/* ------------------------------------------------------------- memory and PCIe */
+/* ----------------------------------------------------- claims about memory and TLPs */
 static const char *hex_of(const struct rn_tour_result *r, const char *name,
 			  const char *when)
 {

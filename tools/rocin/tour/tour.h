@@ -21,7 +21,7 @@
 #include "tools/rocin/dump/dump.h"
 #include "transport/io/capture/capture_blocks.h"
 
-/* ------------------------------------------------------------------ the stops */
+/* ----------------------------------------------------- the stops and their settings */
 /* A setting that the user may change: KEY=VALUE. */
 struct rn_tour_setting {
 	const char *key;
@@ -94,7 +94,7 @@ int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t e
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key);
 uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
 
-/* --------------------------------------------------------------------------- results */
+/* ------------------------------------------------------------- the result of a stop */
 /* The result of a stop: packets, TLPs, completions, memory. */
 
 enum {
@@ -227,7 +227,7 @@ const char *rn_tour_knobs(const struct rn_tour_values *v);
 int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *v,
 		int signals, struct rn_tour_result *out, char *err, size_t err_len);
 
-/* -------------------------------------------------------------------- the TLPs */
+/* --------------------------------------------------------------------- rows of TLPs */
 /* A row that combines TLPs of the same kind, source, target and memory. */
 struct rn_tour_row {
 	const char *kind; /* kind of the TLPs, such as "MWr" */
@@ -251,7 +251,7 @@ enum {
 unsigned rn_tour_rows(const struct rn_tour_result *r,
 		      struct rn_tour_row row[RN_TOUR_ROWS_MAX]);
 
-/* ------------------------------------------------------------------ the claims */
+/* ----------------------------------------------------------------- claims of a stop */
 enum {
 	RN_TOUR_CLAIMS_MAX = 12,
 	RN_TOUR_CLAIM_MAX = 160,
@@ -271,7 +271,7 @@ struct rn_tour_checks {
 bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 		   const struct rn_tour_result *r);
 
-/* -------------------------------------------------------------------- the page */
+/* --------------------------------------------------------------- the page of a stop */
 struct rn_tour_look {
 	unsigned width; /* number of columns of a line */
 	bool has_colour;
@@ -302,7 +302,7 @@ void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 /* Writes the result as JSON, one object per line. Returns 0 or -ENOMEM. */
 int rn_tour_json(FILE *to, const struct rn_tour_checks *c);
 
-/* --------------------------------------------------------------------- all stops */
+/* -------------------------------------------------------- walking through the stops */
 /* Runs and shows the stops @first to @last, numbered from 0. @words: settings, if it is a
  * single stop; or NULL. Returns the exit status.
  */

@@ -42,7 +42,7 @@ struct walk {
 	char err[512];
 };
 
-/* --------------------------------------------------------------------- terminal */
+/* -------------------------------------------------------- the terminal and its keys */
 /* Switches the terminal so that each key is read at once and not echoed. */
 static void listen_to_keys(struct walk *w)
 {
@@ -152,7 +152,7 @@ static enum action ask_for_action(struct walk *w, unsigned now, const char *ques
 	return action;
 }
 
-/* ------------------------------------------------------------------------ pages */
+/* ------------------------------------------------------- showing the page of a stop */
 static unsigned count_lines(const char *text)
 {
 	unsigned n = 0;
@@ -244,7 +244,7 @@ static enum action try_one(struct walk *w, const struct rn_tour_stop *stop)
 	return run_stop(w, &v, RN_TOUR_PART_WIRE, RN_TOUR_PART_CLAIMS);
 }
 
-/* ------------------------------------------------------------------------- walk */
+/* -------------------------------------------------------- walking through the stops */
 static void introduce(const struct walk *w)
 {
 	rn_tour_wrap(

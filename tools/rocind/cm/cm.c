@@ -36,7 +36,7 @@ enum {
 	SEND_MAX = 64,
 };
 
-/* ---- The sockets ---- */
+/* ---- Sending and receiving by the sockets of the groups ---- */
 
 static int send_by_group(void *ctx, const struct rn_super *super)
 {
@@ -135,7 +135,7 @@ static const struct rn_capture_host capture_host = {
 	.peer = no_qp,
 };
 
-/* ---- Early requests ---- */
+/* ---- Requests that come before their listener ---- */
 
 /* A request for a service that has no listener yet waits up to RND_CM_EARLY_FOR for one,
  * and is refused then. Such requests are normal: both ends of perftest -R close a first
@@ -179,7 +179,7 @@ static void take_early(struct rnd_cm *cm)
 	cm->early_count = kept;
 }
 
-/* ---- Packets ---- */
+/* ---- Packets of QP1, and the timer ---- */
 
 /* Completes the packet whose MAD is in @pkt, and sends it. A packet that cannot be sent
  * counts as lost.
@@ -301,7 +301,7 @@ static void on_timer(void *ctx)
 	on_timer_due(cm);
 }
 
-/* ---- Captures ---- */
+/* ---- Captures of the packets of QP1 ---- */
 
 /* Builds the chain around the sockets: captures and fault injection, if there are any. */
 static void join_layers(struct rnd_cm *cm)
@@ -348,7 +348,7 @@ void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id)
 	drop_idle_capture(cm);
 }
 
-/* ---- Fault rules ---- */
+/* ---- Fault rules for the packets of QP1 ---- */
 
 static void set_rules(struct rnd_cm *cm, const char *text)
 {
@@ -496,7 +496,7 @@ static const struct rnd_ucma_ops ops = {
 	.forget = forget,
 };
 
-/* ---- Start and end ---- */
+/* ---- Start and end of the connection manager ---- */
 
 /* Reads one number, or two, from a file in /proc/sys. A value that cannot be read stays
  * as it is.
@@ -765,7 +765,7 @@ bool rnd_cm_is_open(const struct rnd_cm *cm)
 	return cm->channels != NULL;
 }
 
-/* ---- Handing over ---- */
+/* ---- Handing over to a successor ---- */
 
 void rnd_cm_keep(struct rnd_cm *cm)
 {

@@ -78,7 +78,7 @@ static void take_back(struct rnd_cm_channel *ch, int end)
 		ch->marks--;
 }
 
-/* ---- Commands ---- */
+/* ---- Commands of programs ---- */
 
 /* A message of a program, as received. */
 struct message {
@@ -510,7 +510,7 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch)
 	rnd_cm_flush(cm);
 }
 
-/* ---- Handing over ---- */
+/* ---- Handing over to a successor ---- */
 
 static_assert(RN_NETDEV_MAX * sizeof(struct rn_netdev) <= RND_RECORD_BYTES,
 	      "a record holds the devices of a channel");

@@ -19,7 +19,7 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
 
-/* ---- Messages ---- */
+/* ---- Messages between rocind and the keeper ---- */
 
 /* A message is a struct head and its entries, each followed by its bytes. The descriptors
  * of all entries travel with it, in their order.
@@ -76,7 +76,7 @@ static size_t padded(size_t len)
 	return (len + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-/* ---- The table ---- */
+/* ---- The table of records ---- */
 
 enum {
 	CHAINS_FIRST = 256
@@ -184,7 +184,7 @@ struct rnd_record **rnd_estate_sort(const struct rnd_estate *e)
 	return all;
 }
 
-/* ---- Receiving ---- */
+/* ---- Receiving records ---- */
 
 /* An entry of a transaction that is not complete yet. */
 struct rnd_waiting {
@@ -373,7 +373,7 @@ enum rnd_intake rnd_estate_receive(struct rnd_estate *e, struct rnd_pending *pen
 	return RND_INTAKE_MORE;
 }
 
-/* ---- Sending ---- */
+/* ---- Sending records to the keeper ---- */
 
 static void empty_batch(struct rnd_keeper *k)
 {
@@ -561,7 +561,7 @@ int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper)
 	return 0;
 }
 
-/* ---- The process ---- */
+/* ---- The keeper process ---- */
 
 enum {
 	/* A successor that lives for less than LIFE_MS counts as a failure. After

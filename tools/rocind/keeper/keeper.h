@@ -81,7 +81,7 @@ struct rnd_estate {
  */
 typedef void rnd_succeed_fn(void *ctx, struct rnd_estate *estate, int sock);
 
-/* ---- rocind's side ---- */
+/* ---- Functions of rocind ---- */
 
 struct rnd_keeper {
 	int sock;   /* socket to the keeper; -1: there is no keeper */
@@ -142,14 +142,14 @@ void rnd_keeper_kill(struct rnd_keeper *k);
 /* Forgets the keeper, which must not start a successor for this process. */
 void rnd_keeper_forget(struct rnd_keeper *k);
 
-/* ---- A successor's side ---- */
+/* ---- Functions of a successor ---- */
 
 /* Returns the records in the order of kinds and numbers, as an array that the caller
  * frees; NULL: out of memory.
  */
 struct rnd_record **rnd_estate_sort(const struct rnd_estate *estate);
 
-/* ---- The table; also for tests ---- */
+/* ---- The table of records, for the keeper and for tests ---- */
 
 void rnd_estate_init(struct rnd_estate *estate);
 

@@ -25,7 +25,7 @@ enum {
 	PORT_COUNT = 0x1000,
 };
 
-/* ---- The setting ---- */
+/* ---- Parsing ROCIN_NEIGHBOURS ---- */
 
 static void admit_user(struct rnd_admission *a, uid_t user)
 {
@@ -220,7 +220,7 @@ bool rnd_admission_refresh(struct rnd_admission *a)
 	       before.port_count != a->port_count;
 }
 
-/* ---- Programs ---- */
+/* ---- Filters and steering programs ---- */
 
 /* Writes instructions that load the source port into register A. A socket filter sees the
  * packet from the UDP header on. A steering program sees the payload; it reads the

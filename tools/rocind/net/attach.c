@@ -84,7 +84,7 @@ void rnd_groups_fini(struct rnd_groups *groups)
 		close_group(groups, groups->first);
 }
 
-/* ---- Users of a group ---- */
+/* ---- Groups, and the slots of processes in them ---- */
 
 static void add_user(struct rnd_group *group)
 {

@@ -249,7 +249,7 @@ int rnd_port_owner_explain(const struct rn_gid *gid, char *err, size_t err_len)
 		RN_ROCE_PORT, address, who, hint);
 }
 
-/* ---- Sockets ---- */
+/* ---- Opening the sockets of a group ---- */
 
 static bool set_int(int fd, int level, int name, int value)
 {
@@ -403,7 +403,7 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 	return 0;
 }
 
-/* ---- Slots ---- */
+/* ---- Sockets of slots ---- */
 
 /* Attaches the BPF program that chooses the socket of a packet. It works for the whole
  * group and may be replaced while packets arrive. Packets of senders that are not

@@ -138,7 +138,7 @@ static inline void rnd_group_forget_places(struct rnd_group *group)
 
 void rnd_group_close(struct rnd_group *group);
 
-/* ---- Steering ---- */
+/* ---- Steering packets to processes ---- */
 
 /* The rule that decides which process gets a packet: a BPF program that applies it, and a
  * function that says why a packet came to slot 0.

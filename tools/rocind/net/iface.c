@@ -64,7 +64,7 @@ bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid)
 	return false;
 }
 
-/* ---- Bonds ---- */
+/* ---- Bonds that fail over ---- */
 
 struct rnd_links_question rnd_links_question(void)
 {

@@ -29,7 +29,7 @@ int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 
 bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);
 
-/* ---- Bonds ---- */
+/* ---- Bonds that fail over ---- */
 
 /* Bonds that fail over to a port with another link address.
  *

@@ -30,7 +30,7 @@ enum outcome {
 	CLOSE
 };
 
-/* ---- Answers ---- */
+/* ---- Answers to a client ---- */
 
 static enum outcome send_answer(struct rnd_client *client, void *msg, const int *fds,
 				unsigned fd_count)
@@ -71,7 +71,7 @@ static enum outcome refuse_request(struct rnd_client *client, int err, const cha
 	return KEEP;
 }
 
-/* ---- Requests ---- */
+/* ---- Requests of a client ---- */
 
 static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
@@ -607,7 +607,7 @@ void rnd_client_close(struct rnd_client *client)
 	server->idle_from = rnd_now();
 }
 
-/* ---- Handing over ---- */
+/* ---- Handing a client over to a successor ---- */
 
 /* The saved state of a client. Its descriptors are the connection and, if they exist, the
  * pidfd, the statistics page, the doorbell page and its event.

@@ -18,7 +18,7 @@
 #include "tools/rocind/cm/cm.h"
 #include "transport/io/host/log.h"
 
-/* ---- Copying ---- */
+/* ---- Copying the state to the keeper ---- */
 
 /* The saved state of the server. The record's descriptors are the lock, the listening
  * socket and, if there is one, the socket that holds the own port.
@@ -126,7 +126,7 @@ bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k)
 	return k->sock >= 0;
 }
 
-/* ---- The keeper ---- */
+/* ---- Starting and replacing the keeper ---- */
 
 static void watch_keeper(struct rnd_server *server);
 static rnd_succeed_fn succeed;
@@ -190,7 +190,7 @@ void rnd_server_start_keeper(struct rnd_server *server)
 	start_keeper(server);
 }
 
-/* ---- Restoring ---- */
+/* ---- Restoring the state in a successor ---- */
 
 static int restore_numbers(struct rnd_server *server, struct rnd_record *r)
 {

@@ -63,7 +63,7 @@ static bool say(int sock, const char *words, size_t len)
 	return send(sock, words, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
 }
 
-/* ---- The older one ---- */
+/* ---- Functions of the older rocind ---- */
 
 /* Hands all records to the heir, and waits for its answer whether it can take over. */
 static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
@@ -120,7 +120,7 @@ void rnd_replace_hand_over(struct rnd_server *server)
 		rnd_server_start_keeper(server);
 }
 
-/* ---- The newer one ---- */
+/* ---- Functions of the newer rocind ---- */
 
 /* Receives the transaction. Returns 0 or -errno with an error text. */
 static int receive_records(struct rnd_estate *estate, int sock, char *err, size_t err_len)

@@ -150,7 +150,7 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 	return rnd_server_watch(server, source);
 }
 
-/* ---- Slot 0 ---- */
+/* ---- Packets of slot 0 ---- */
 
 /* Slot 0 of an address receives the packets that belong to no process. Packets for QP1 go
  * to the connection manager; others are counted and dropped.
@@ -568,7 +568,7 @@ err_close:
 	return rc;
 }
 
-/* ---- Serving ---- */
+/* ---- The event loop, and the end of rocind ---- */
 
 static bool is_busy(const struct rnd_server *server)
 {

@@ -255,7 +255,7 @@ bool rnd_is_activated(void);
  */
 int rnd_activation_take(const char *dir, const char *name, char *err, size_t err_len);
 
-/* ---- The process ---- */
+/* ---- Preparing the process ---- */
 
 /* Detaches the process from its terminal and its parent. Redirects standard error to
  * standard input, which is a pipe to the parent. Closes every descriptor above the

@@ -17,7 +17,7 @@
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/ctl_socket.h"
 
-/* ---- Memory ---- */
+/* ---- Memory of the rings ---- */
 
 static int format(int fd, uint32_t size)
 {

@@ -37,7 +37,7 @@ struct rnd_wire {
  */
 #define LIFE_MIN RN_MSEC(1000)
 
-/* ---- Memory ---- */
+/* ---- Memory of the rings and doorbells ---- */
 
 /* Seals the size of the memory, so that no process can truncate it and so make an
  * access fault.
@@ -232,7 +232,7 @@ static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 	return send_wire(w->end[role], &msg, fds);
 }
 
-/* ---- Wires ---- */
+/* ---- Making and ending local wires ---- */
 
 /* Makes the descriptor through which a process is woken: a pipe, or an eventfd where
  * pipes cannot be opened again (no /proc). It is non-blocking, because the peer writes to

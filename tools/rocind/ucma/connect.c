@@ -271,7 +271,7 @@ int rnd_cmd_listen(struct rnd_call *c, const union rnd_command *in)
 	return rc;
 }
 
-/* ---- Parameters of a connection ---- */
+/* ---- Parameters that a program passes for a connection ---- */
 
 static struct rn_cm_offer offer_of(const struct rnd_id *id,
 				   const struct rdma_ucm_conn_param *p,
@@ -300,7 +300,7 @@ static struct rn_cm_offer offer_of(const struct rnd_id *id,
 	};
 }
 
-/* ---- The active side ---- */
+/* ---- Commands of the active side ---- */
 
 enum {
 	REQUEST_DATA_MAX = RN_CM_IP_HDR_LEN + UINT8_MAX
@@ -363,7 +363,7 @@ int rnd_cmd_connect(struct rnd_call *c, const union rnd_command *in)
 	return connect_id(id, c->now, cmd);
 }
 
-/* ---- The passive side ---- */
+/* ---- Commands of the passive side ---- */
 
 static int accept_id(struct rnd_id *id, rn_ns now, const struct rdma_ucm_accept *cmd)
 {
@@ -444,7 +444,7 @@ int rnd_cmd_reject(struct rnd_call *c, const union rnd_command *in)
 	return id->conn ? reject_id(c, id, cmd) : -EINVAL;
 }
 
-/* ---- Both sides ---- */
+/* ---- Commands of both sides ---- */
 
 /* Finds an id by number and serial. Looks in all channels, because the id may have been
  * migrated to another one since the program made the call.

@@ -43,7 +43,7 @@ struct saved_event {
 	struct rdma_ucm_event_resp resp;
 };
 
-/* ---- Copying ---- */
+/* ---- Copying objects for a successor ---- */
 
 static void keep(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind, uint64_t number,
 		 const void *data, size_t len)
@@ -188,7 +188,7 @@ void rnd_ucma_mark_all_changed(struct rnd_ucma *ucma)
 	rn_cm_mark_all_changed(ucma->cfg.cm);
 }
 
-/* ---- Restoring ---- */
+/* ---- Restoring objects from copies ---- */
 
 static struct rnd_ucma_channel *find_channel(const struct rnd_ucma *ucma, uint64_t number)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* ---- Addresses ---- */
+/* ---- Socket addresses ---- */
 
 size_t rnd_address_size(uint16_t family)
 {
@@ -101,7 +101,7 @@ static bool is_same_address(const struct rnd_address *a, const struct rnd_addres
 	       memcmp(&a->gid, &b->gid, sizeof(a->gid)) == 0;
 }
 
-/* ---- Ports ---- */
+/* ---- Ports in use ---- */
 
 void rnd_ports_init(struct rnd_ports *p, uint16_t first, uint16_t last, uint16_t free)
 {

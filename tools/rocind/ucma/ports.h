@@ -11,7 +11,7 @@
 #include "rocin/mad.h"
 #include "transport/container/list.h"
 
-/* ---- Addresses ---- */
+/* ---- Socket addresses ---- */
 
 struct rnd_address {
 	uint16_t family;   /* AF_INET, AF_INET6, or 0: no address yet */
@@ -46,7 +46,7 @@ bool rnd_address_is_any(const struct rnd_address *a);
 /* Is the address 127.0.0.1 or ::1? */
 bool rnd_address_is_localhost(const struct rnd_address *a);
 
-/* ---- Ports ---- */
+/* ---- Ports in use ---- */
 
 /* The address and port of one id, and its entry in the table of ports. The caller fills
  * in the first part before rnd_port_take().

@@ -20,7 +20,7 @@ static bool has_path(const struct rnd_id *id)
 	return id->dev && id->state >= RND_ID_ROUTE_RESOLVED;
 }
 
-/* ---- QUERY_ROUTE ---- */
+/* ---- Command QUERY_ROUTE ---- */
 
 static void fill_path(const struct rnd_id *id, struct ib_user_path_rec *rec)
 {
@@ -74,7 +74,7 @@ int rnd_cmd_query_route(struct rnd_call *c, const union rnd_command *in)
 			       offsetof(struct rdma_ucm_query_route_resp, ibdev_index));
 }
 
-/* ---- QUERY ---- */
+/* ---- Command QUERY ---- */
 
 /* Fills in the known properties of the id's device; zeros if it has no device. */
 static struct rdma_ucm_query_addr_resp addr_of_device(const struct rnd_id *id)
@@ -204,7 +204,7 @@ int rnd_cmd_query(struct rnd_call *c, const union rnd_command *in)
 	}
 }
 
-/* ---- INIT_QP_ATTR ---- */
+/* ---- Command INIT_QP_ATTR ---- */
 
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah)
 {

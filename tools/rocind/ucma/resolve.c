@@ -191,7 +191,7 @@ int rnd_cmd_bind(struct rnd_call *c, const union rnd_command *in)
 	return bind_to(c, cmd->id, &cmd->addr, cmd->addr_size);
 }
 
-/* ---- Resolving ---- */
+/* ---- Resolving addresses and routes ---- */
 
 /* Finds the device for a route, and the source address on it: the preferred source
  * address of the route, or else the first suitable address of the device.

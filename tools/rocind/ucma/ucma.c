@@ -50,7 +50,7 @@ static void event_free(struct rnd_event *ev)
 	free(ev);
 }
 
-/* ---- Published answers ---- */
+/* ---- Publishing answers on the board ---- */
 
 /* Publishes in memory that programs can read (the board, cm_board.h) the answers that
  * QUERY_ROUTE and INIT_QP_ATTR would give about each id.
@@ -109,7 +109,7 @@ static void hide_id(const struct rnd_id *id)
 	cfg->ops->show_life(cfg->ctx, id->ch->user, RN_CM_KIND_ID, id->number, NULL);
 }
 
-/* ---- Objects by number ---- */
+/* ---- Tables of objects by number ---- */
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma)
 {
@@ -359,7 +359,7 @@ static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	}
 }
 
-/* ---- Creation and end ---- */
+/* ---- Creating and freeing the ucma, packets, and counts ---- */
 
 struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg)
 {
@@ -650,7 +650,7 @@ static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 	return 0;
 }
 
-/* ---- Multicast ---- */
+/* ---- Commands about multicast groups ---- */
 
 /* On RoCE a multicast group is an IP multicast group. Joining requires only an address;
  * the network is notified when the program attaches its QP to the group.

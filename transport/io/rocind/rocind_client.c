@@ -19,7 +19,7 @@
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 
-/* ---- Events ---- */
+/* ---- Events from rocind ---- */
 
 static struct rn_rocind_ends ends_of(const struct rn_ctl_ends *ends)
 {
@@ -245,7 +245,7 @@ static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 	return 0;
 }
 
-/* ---- Requests and answers ---- */
+/* ---- Sending requests and awaiting answers ---- */
 
 /* Stop using the connection, and write the error text for @rc: -ETIMEDOUT, -EBADMSG,
  * -EMFILE, or any other: rocind has ended. Return: @rc if it is one of these three,
@@ -365,7 +365,7 @@ int rn_rocind_request(struct rn_rocind *r, const void *msg, int fd,
 	return await_answer(r, pkt, want, other, c);
 }
 
-/* ---- Watching and closing ---- */
+/* ---- Reading events, and closing the connection ---- */
 
 int rn_rocind_fd(const struct rn_rocind *r)
 {
@@ -434,7 +434,7 @@ void rn_rocind_abandon(struct rn_rocind *r)
 	rn_rocind_close(r);
 }
 
-/* ---- Requests ---- */
+/* ---- Requests about devices, ids and rocind itself ---- */
 
 static int request_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
 			  struct rn_attach *out, const struct rn_complaint *c)
@@ -692,7 +692,7 @@ int rn_rocind_list(struct rn_rocind *r, rn_rocind_on_client on_client, void *ctx
 	}
 }
 
-/* ---- Local wires ---- */
+/* ---- Requests about local wires ---- */
 
 static_assert((int)RN_ROCIND_WIRES_MAX == (int)RN_CTL_WIRES_MAX, "same wires");
 
@@ -740,7 +740,7 @@ void rn_rocind_close_wire(const struct rn_rocind_wire *wire)
 	close(wire->event);
 }
 
-/* ---- Captures ---- */
+/* ---- Requests about captures ---- */
 
 static_assert((int)RN_CTL_CAPTURES_MAX == (int)RN_CAPTURES_MAX, "as many for a device");
 
@@ -776,7 +776,7 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap)
 		close(tap->stats_fd);
 }
 
-/* ---- Faults ---- */
+/* ---- Requests about fault rules ---- */
 
 /* Fill in @out from the answer; it then owns the descriptor. Return: 0 or -errno. */
 static int take_faults(struct rn_rocind *r, struct rn_ctl_packet *pkt,

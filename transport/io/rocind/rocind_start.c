@@ -291,7 +291,7 @@ int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err
 	return rc;
 }
 
-/* ------------------------------------------------------------- connecting */
+/* ------------------------------------------------------------- connecting to rocind */
 /* Connect to the socket in @dir. Return: 0, -EPERM (rocind runs as another user), or the
  * error of connect() (-EAGAIN: too many connections wait to be accepted).
  */

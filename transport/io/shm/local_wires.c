@@ -144,7 +144,7 @@ static struct local_path *known_path(struct rn_local *l,
 	return path->is_used && same_ends(&path->ends, ends) ? path : NULL;
 }
 
-/* ------------------------------------------------------------------ setting up */
+/* ---------------------------------------------------------- setting up a local wire */
 /* Map shared memory. A fork() child does not inherit the mapping (MADV_DONTFORK), because
  * the peer acts on what is written there.
  */
@@ -292,7 +292,7 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	return 0;
 }
 
-/* -------------------------------------------------------------------- removing */
+/* ------------------------------------------------------------ removing a local wire */
 static void forget_wire(struct rn_local *l, const struct local_wire *w, rn_ns ask_at)
 {
 	struct local_path *path = known_path(l, &w->ends);

@@ -68,7 +68,7 @@ enum {
 	MANY = 32, /* minimum number of packets in a long burst: a stream */
 };
 
-/* -------------------------------------------------------------------- transmit */
+/* ---------------------------------------------------- sending packets through rings */
 static void wake_peer(const struct local_wire *w)
 {
 	uint64_t one = 1;
@@ -343,7 +343,7 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 		rn_ring_show(&w->send);
 }
 
-/* --------------------------------------------------------------------- receive */
+/* ----------------------------------------------------- receiving packets from rings */
 static void fill_flow(const struct rn_local *l, const struct local_wire *w,
 		      const struct rn_ring_meta *meta, struct rn_flow *flow)
 {
@@ -607,7 +607,7 @@ void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx)
 		}
 }
 
-/* --------------------------------------------------------------------- sleeping */
+/* ----------------------------------------- sleeping until a peer wakes this process */
 int rn_local_event_fd(const struct rn_local *l)
 {
 	return l->page ? l->event_fd : -1;
@@ -633,7 +633,7 @@ void rn_local_awake(struct rn_local *l)
 		rn_doorbell_awake(l->page);
 }
 
-/* ------------------------------------------------------------- construction */
+/* ------------------------------------------------ creating and freeing the back end */
 static const struct rn_net_ops local_ops = {
 	.transmit = local_transmit,
 	.tx_socket = local_tx_socket,

@@ -115,7 +115,7 @@ struct datagram {
 	uint32_t len;
 };
 
-/* ------------------------------------------------------------ sockets in use */
+/* ------------------------------------------------------- the list of sockets in use */
 
 static void not_in_use(struct rn_udp *u, unsigned idx)
 {
@@ -563,7 +563,7 @@ void rn_udp_look_everywhere(struct rn_udp *u)
 	u->vain = RN_UDP_LOOK_EVERY;
 }
 
-/* ------------------------------------------------------------------- construction */
+/* ------------------------------------------------ creating and freeing the back end */
 
 static const struct rn_net_ops udp_ops = {
 	.transmit = rn_udp_transmit,

@@ -162,7 +162,7 @@ static bool learn_id(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 	       rn_udp_set_int(fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
 }
 
-/* ------------------------------------------------------------- opening and closing */
+/* -------------------------------------------- opening and closing connected sockets */
 static void set_options(int fd, const struct udp_sock *s, const struct rn_flow *f)
 {
 	int room = 0;

@@ -14,7 +14,7 @@
 #include "rocin/cqe.h"
 #include "rocin/work_request.h"
 
-/* ----------------------------------------------------------------------- queue pairs */
+/* ------------------------------------------------------------ modifying queue pairs */
 static enum ibv_mtu mtu_of(uint64_t bytes)
 {
 	enum ibv_mtu mtu = IBV_MTU_256;
@@ -71,7 +71,7 @@ static int modify_qp(struct rn_agent *a, struct rn_conform_line *l)
 	return ibv_modify_qp(a->qp[n[0]].qp, &attr, (int)n[1]);
 }
 
-/* ------------------------------------------------------------------- receives */
+/* ------------------------------------------ posting receives, and joining the group */
 static int post_recv(struct rn_agent *a, struct rn_conform_line *l)
 {
 	struct ibv_sge sge = { l->n[2], (uint32_t)l->n[3], (uint32_t)l->n[4] };
@@ -222,7 +222,7 @@ static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- send queues */
+/* -------------------------------------------------------------------- posting sends */
 /* Finds the bytes at an address of the scenario. Returns NULL if they are in none of its
  * regions, because a tester must not make this process access other memory.
  */
@@ -369,7 +369,7 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------ the device */
+/* -------------------------------------------- the device, and answers to the tester */
 enum {
 	GIDS = 256, /* maximum number of GID table entries that are examined */
 	/* Vendor ID of Rocin. Rocin accepts FLUSH in ibv_post_send(), and does not
@@ -378,7 +378,7 @@ enum {
 	OUR_VENDOR = 0x524f43,
 };
 
-/* --------------------------------------------------------------------- device */
+/* --------------------------------------------------- opening and closing the device */
 static bool is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -484,7 +484,7 @@ void rn_agent_close(struct rn_agent *a)
 	a->ctx = NULL;
 }
 
-/* -------------------------------------------------------------------- answers */
+/* ------------------------------------------------- answers to the tester's requests */
 static int answer_hello(struct rn_agent *a, struct rn_conform_line *l)
 {
 	l->count = 7;

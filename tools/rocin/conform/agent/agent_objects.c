@@ -31,7 +31,7 @@ static struct ibv_xrcd *xrc_domain(struct rn_agent *a, uint64_t number)
 	return a->xrcd[number];
 }
 
-/* -------------------------------------------------------- regions and windows */
+/* ------------------------------------------------------- memory regions and windows */
 int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l)
 {
 	struct rn_agent_mr *m = &a->mr[a->mrs];
@@ -122,7 +122,7 @@ int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* -------------------------------------------------------------- receive queues */
+/* ------------------------------------------------------------ shared receive queues */
 static struct ibv_srq *make_srq(struct rn_agent *a, struct ibv_pd *pd, uint32_t depth,
 				struct ibv_xrcd *xrcd)
 {
@@ -265,7 +265,7 @@ int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* --------------------------------------------------------------------- destruction */
+/* --------------------------------------------- destroying all objects of a scenario */
 static void clear_queues(struct rn_agent *a)
 {
 	for (unsigned i = 0; i < a->qps; i++) {

@@ -176,7 +176,7 @@ static void serve(struct rn_live_queue *q, const struct bell *bell)
 	q->is_stopped = words == 0 || q->post(q->l, bell->in, word, words);
 }
 
-/* ---- The engine ---- */
+/* ---- The engine that serves the doorbells of a queue ---- */
 
 static const struct bell *next_bell(struct rn_live_queue *q)
 {

@@ -37,7 +37,7 @@ uint64_t rn_live_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ------------------------------------------------------------ library librocin-gpu.so */
+/* ---------------------------------------------------------- loading librocin-gpu.so */
 #define MEMBER(f) { #f, offsetof(struct rn_live_lib, f) },
 
 static const struct {
@@ -75,7 +75,7 @@ int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len)
 	return lib->handle ? find_functions(lib, err, err_len) : 0;
 }
 
-/* --------------------------------------------------------------- simulated PCIe layer */
+/* ------------------------------------------------ knobs of the simulated PCIe layer */
 /* Sets the knobs of the simulated PCIe layer for each run. */
 
 int rn_live_set_layer(struct rn_live *l)
@@ -99,7 +99,7 @@ int rn_live_set_layer(struct rn_live *l)
 	return rc ? rn_live_fail(l, "rn_pcie_set_knobs: %s", strerror(-rc)) : 0;
 }
 
-/* --------------------------------------------------------------------------- devices */
+/* ------------------------------------------------------------------ opening devices */
 enum {
 	PORT = 1,
 	RD_ATOMIC_MAX = 16,
@@ -344,7 +344,7 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 	(void)rn_live_dm_load(l, loc);
 }
 
-/* ----------------------------------------------------------------------- queue pairs */
+/* ------------------------------------------------- memory and queue pairs of a test */
 /* Memory, CQs and connected QPs of a test. */
 
 enum {
@@ -360,7 +360,7 @@ enum {
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-/* ---- Memory ---- */
+/* ---- Registering memory ---- */
 
 bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc)
 {
@@ -462,7 +462,7 @@ static int register_all(struct rn_live *l)
 	return 0;
 }
 
-/* ---- Queues ---- */
+/* ---- CQs, SRQs and QPs ---- */
 
 static int create_cqs(struct rn_live *l)
 {

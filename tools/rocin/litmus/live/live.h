@@ -29,7 +29,7 @@
 #include "rocin/storage.h"
 #include "wire.h"
 
-/* ---- The library ---- */
+/* ---- The library librocin-gpu.so ---- */
 /* Functions of librocin-gpu.so. It is loaded by dlopen(), so that rocin-litmus also works
  * if the library is not installed.
  */
@@ -225,7 +225,7 @@ struct rn_live_shared {
 	_Alignas(RN_LIVE_PAGE) uint8_t host[RN_LITMUS_NODES][RN_LIVE_ARENA];
 };
 
-/* ---- Devices ---- */
+/* ---- A device that serves as a NIC ---- */
 
 struct rn_live_device {
 	struct ibv_context *ctx;
@@ -397,7 +397,7 @@ void rn_live_drive_close(struct rn_live *l);
  */
 int rn_live_drive_finish(struct rn_live *l);
 
-/* ---- Threads ---- */
+/* ---- Threads of a test ---- */
 
 enum {
 	/* a load found words with different values; the model has the same constant */
@@ -422,7 +422,7 @@ struct rn_gpu *rn_live_gpu(const struct rn_live *l, unsigned thread);
 /* Executes the thread's instructions in one run. */
 void rn_live_play(struct rn_live_player *p);
 
-/* ---- Runs ---- */
+/* ---- Runs of a test ---- */
 
 struct rn_live_results {
 	uint64_t runs;

@@ -22,7 +22,7 @@ enum {
 	SOCKET = STDIN_FILENO,
 };
 
-/* ---- The socket ---- */
+/* ---- Sending responses to `rocin litmus' ---- */
 
 static int send_all(const void *data, size_t len)
 {
@@ -67,7 +67,7 @@ static int answer_results(const struct rn_live_results *res, bool is_last)
 	return 0;
 }
 
-/* ---- One request ---- */
+/* ---- Executing a request ---- */
 
 static struct rn_live_results results;
 

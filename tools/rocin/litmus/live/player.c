@@ -537,7 +537,7 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 	return n;
 }
 
-/* --------------------------------------------------------------------------- threads */
+/* --------------------------------------------------- executing a thread of the test */
 enum {
 	SPINS = 32, /* number of polls after which the thread yields the processor */
 	EMPTY_ONE_IN = 4,
@@ -580,7 +580,7 @@ static void delay(struct rn_live_player *p)
 		idle(&spins);
 }
 
-/* ---- Memory ---- */
+/* ---- Loads and stores ---- */
 
 /* Does the memory belong to the processor that runs this thread? Then accesses to it are
  * not PCIe transactions.

@@ -34,7 +34,7 @@ static const uint64_t quiet_patience_ns = 300 * 1000000000ull;
 
 static const uint64_t uc_patience_ns = 5 * 1000000ull;
 
-/* ---- Threads ---- */
+/* ---- Threads of a run ---- */
 
 static void *thread_main(void *arg)
 {
@@ -77,7 +77,7 @@ static void join_threads(struct rn_live *l, struct rn_live_player *players)
 			pthread_join(players[i].thread, NULL);
 }
 
-/* ---- One run ---- */
+/* ---- Resetting memory and kernels for a run ---- */
 
 static void reset_memory(struct rn_live *l)
 {
@@ -393,7 +393,7 @@ static int run_once(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* ---- Counting ---- */
+/* ---- Counting final states ---- */
 
 static void read_outcome(const struct rn_live *l, struct rn_litmus_outcome *out)
 {

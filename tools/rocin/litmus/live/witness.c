@@ -21,7 +21,7 @@ struct rn_live_list {
 	size_t count, room;
 };
 
-/* ------------------------------------------------------------------------------ TLPs */
+/* -------------------------------------------------------------------- steps of TLPs */
 /* Converts a trace of TLPs in the simulated PCIe hierarchy to steps of the test.
  *
  * The process has one hierarchy, with consecutive numbers for NICs and GPUs, while the
