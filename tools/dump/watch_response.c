@@ -71,7 +71,9 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* the MSN stands for at most this number of messages; plus the credits */
+	/* The requester may send up to this message: the newest message that the MSN of
+	 * the ACK can stand for, plus the credits.
+	 */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
 	if (!f->has_credits || (int32_t)(limit - f->credit_limit) > 0)

@@ -97,7 +97,7 @@ static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 
 	if (!mw || !is_window(mw) || mw->pd != qp->pd) /* IBTA C10-72: same PD */
 		return NULL;
-	/* IBTA o10-37.2.30: bound already */
+	/* IBTA o10-37.2.30: a type 2 window must not be bound already */
 	if (mw->kind == RN_MR_KIND_MW2 && mw->region)
 		return NULL;
 	return mw;
@@ -110,7 +110,7 @@ static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 static uint32_t needed_of_region(uint32_t access)
 {
 	const uint32_t flush = RN_ACCESS_FLUSH_GLOBAL | RN_ACCESS_FLUSH_PERSISTENT;
-	uint32_t needed = RN_ACCESS_MW_BIND | (access & flush); /* IBTA C10-73 */
+	uint32_t needed = RN_ACCESS_MW_BIND | (access & flush); /* MW_BIND: IBTA C10-73 */
 
 	if (access & (RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_ATOMIC))
 		needed |= RN_ACCESS_LOCAL_WRITE;
@@ -137,13 +137,16 @@ static struct rn_mr *find_region(const struct rn_qp *qp, const struct rn_send_wq
 	return rn_mr_contains(region, wqe->remote_addr, bind->length) ? region : NULL;
 }
 
+/* Checks the parameters of a BIND_MW: a type 1 window must not be zero-based (IBTA
+ * o10-36.2.2), and a type 2 window must not have length 0 (IBTA o10-37.2.40).
+ */
 static bool is_bind_sane(const struct rn_mr *mw, const struct rn_wqe_bind *bind)
 {
 	if (bind->access & ~BIND_KNOWN)
 		return false;
 	if (mw->kind == RN_MR_KIND_MW1)
-		return !(bind->access & RN_ACCESS_ZERO_BASED); /* IBTA o10-36.2.2 */
-	return bind->length > 0;			       /* IBTA o10-37.2.40 */
+		return !(bind->access & RN_ACCESS_ZERO_BASED);
+	return bind->length > 0;
 }
 
 static void add_to_qp(struct rn_mr *mw, struct rn_qp *qp)

@@ -15,8 +15,8 @@ enum rn_wqe_state {
 /* A send WQE, in a slot of the ring; its SGEs or inline bytes follow the struct. */
 struct rn_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr; /* UD: not used */
-	uint32_t rkey;	      /* UD: Q_Key */
+	uint64_t remote_addr; /* remote address; UD: not used */
+	uint32_t rkey;	      /* R_Key; UD: Q_Key */
 	uint32_t length;      /* bytes of the message */
 	/* Immediate data, or the R_Key to invalidate; FLUSH: placement | selectivity
 	 * << 8.
@@ -41,7 +41,7 @@ struct rn_send_wqe {
 };
 
 struct rn_wqe_atomic {
-	uint64_t compare_add, swap; /* host order */
+	uint64_t compare_add, swap; /* operands in host byte order */
 };
 
 struct rn_wqe_bind {

@@ -38,7 +38,7 @@ static void write_ipv4(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_le
 	*p++ = 0x45; /* version 4, header length 5 words */
 	*p++ = flow->tclass;
 	p = rn_put_be16(p, (uint16_t)(IPV4_HDR_LEN + udp_len));
-	p = rn_put_be16(p, 0); /* identification */
+	p = rn_put_be16(p, 0); /* the identification is 0 */
 	p = rn_put_be16(p, IPV4_DF);
 	*p++ = flow->hop_limit;
 	*p++ = IP_PROTO_UDP;
@@ -53,7 +53,8 @@ static void write_ipv6(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_le
 {
 	uint8_t *p = hdr;
 
-	p = rn_put_be32(p, 6u << 28 | (uint32_t)flow->tclass << 20); /* flow label 0 */
+	/* the flow label is 0 */
+	p = rn_put_be32(p, 6u << 28 | (uint32_t)flow->tclass << 20);
 	p = rn_put_be16(p, (uint16_t)udp_len);
 	*p++ = IP_PROTO_UDP;
 	*p++ = flow->hop_limit;

@@ -74,7 +74,7 @@ struct rn_probe {
  * answered completely.
  */
 struct rn_rd_sent {
-	uint32_t last_psn; /* PSN of the last response */
+	uint32_t last_psn; /* PSN of the last response packet to the request */
 	/* Length of the data of a READ, which is counted in dev->read_in_flight; else 0.
 	 */
 	uint32_t bytes;
@@ -105,7 +105,7 @@ struct rn_requester {
 		uint8_t timer;
 		uint64_t wr_id;
 		rn_ns at;
-	} rnr; /* see struct rn_rnr */
+	} rnr; /* RNR NAKs that were received; members as in struct rn_rnr */
 	struct rn_retries charged_retries;
 	bool rnr_waiting; /* an RNR timer runs: no request may leave */
 	/* A later response has proved that an earlier one is missing (implied NAK), and a
@@ -283,7 +283,7 @@ struct rn_responder {
 	struct {
 		uint32_t naks;
 		rn_ns at;
-	} rnr; /* RNR NAKs sent; see struct rn_rnr */
+	} rnr; /* RNR NAKs that were sent: their number, and the time of the newest */
 	/* The receive WQE at rq.head has been assigned to the message in progress. */
 	bool recv_taken;
 	bool comm_est; /* RN_EVENT_COMM_EST was raised */

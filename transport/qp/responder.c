@@ -610,7 +610,8 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	if (r->kind != RN_OP_KIND_ATOMIC || r->va != q->atomic.va ||
 	    r->rkey != q->atomic.rkey || r->atomic_op != rn_op_atomic(q->flags))
 		return;
-	rn_rsp_due(qp, i); /* sent now, or when the operation has been executed */
+	/* the response is sent now, or when the operation has been executed */
+	rn_rsp_due(qp, i);
 }
 
 /* Repeats the response to an ATOMIC WRITE or a FLUSH. */

@@ -15,7 +15,7 @@
  * So with those after RN_V_RNR, a WQE is posted if the packet needs one.
  */
 enum rn_verdict {
-	RN_V_NEXT, /* no objection */
+	RN_V_NEXT, /* no error: go on with the next check */
 	RN_V_OUT_OF_SEQUENCE,
 	RN_V_DUPLICATE,
 	RN_V_UNSUPPORTED,
@@ -45,11 +45,13 @@ struct rn_request {
 	const struct rn_packet *p;
 	uint32_t flags; /* RN_OP_* flags of the opcode */
 	enum rn_op_kind kind;
-	struct rn_reth reth;	     /* valid if RN_OP_RETH */
-	struct rn_atomic_eth atomic; /* valid if RN_OP_ATOMIC_ETH */
-	struct rn_feth feth;	     /* valid if RN_OP_FETH */
-	uint32_t imm;  /* valid if RN_OP_IMM; with RN_OP_IETH, the R_Key to invalidate */
-	uint32_t srqn; /* valid if RN_OP_XRCETH */
+	struct rn_reth reth;	     /* valid with flag RN_OP_RETH */
+	struct rn_atomic_eth atomic; /* valid with flag RN_OP_ATOMIC_ETH */
+	struct rn_feth feth;	     /* valid with flag RN_OP_FETH */
+	/* Flag RN_OP_IMM: the immediate data; flag RN_OP_IETH: the R_Key to invalidate.
+	 */
+	uint32_t imm;
+	uint32_t srqn; /* valid with flag RN_OP_XRCETH */
 	/* SRQ from which the request takes its receive WQE; NULL: none. */
 	struct rn_srq *srq;
 	/* Result of the R_Key check, and the memory that it found: the whole range for a

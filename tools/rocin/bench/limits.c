@@ -94,7 +94,7 @@ static void close_ring(void *state)
 	free(r);
 }
 
-/* Before each slice the slots are empty. */
+/* Empties all slots of the ring; called before each time slice. */
 static void empty_ring(struct rn_bench_end *end, void *state)
 {
 	struct ring *r = state;

@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 
 	argp_err_exit_status = RN_EXIT_USAGE;
 	rn_bench_args_parse(argc, argv, &options);
-	/* A wrong value is not reported here, but when a device is opened. */
+	/* A wrong value of ROCIN_CPU is ignored here; opening a device reports it. */
 	if (!rn_cpu_read(getenv("ROCIN_CPU"), &level))
 		rn_cpu_limit(level);
 	machine.beside = rn_bench_find_beside(options.beside, beside, sizeof(beside));

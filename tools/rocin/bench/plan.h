@@ -154,7 +154,8 @@ struct rn_bench_list {
 
 struct rn_bench_args {
 	enum rn_bench_set set;
-	struct rn_bench_cell only[RN_BENCH_ONLY_MAX]; /* cells that replace the set */
+	/* cells given one by one, instead of @set */
+	struct rn_bench_cell only[RN_BENCH_ONLY_MAX];
 	unsigned only_count;
 	struct rn_bench_list sizes, qps, processes;
 	/* which wires to measure; none: the wire that each cell names */

@@ -238,7 +238,7 @@ static int run_memcpy(struct rn_bench_end *end, void *state, double *result)
 
 		do {
 			memcpy((uint8_t *)state + len + APART, state, len);
-			/* Prevents that the compiler removes the copy. */
+			/* Keeps the compiler from removing the copy. */
 			__asm__ volatile("" ::: "memory");
 			done += len;
 		} while (done < until);

@@ -39,8 +39,9 @@ struct rn_conform {
 	/* The files to run. */
 	char **file;
 	size_t files;
-	struct rn_live_target *live; /* NULL: in virtual time */
-	/* address of the target; NULL: the scenarios run in virtual time */
+	/* live target; NULL: the scenarios run in virtual time */
+	struct rn_live_target *live;
+	/* address of the live target; NULL: none */
 	const char *target;
 	struct rn_expect expect;
 	const char *profile; /* name of the profile; NULL: none was given */

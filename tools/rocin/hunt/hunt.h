@@ -65,9 +65,9 @@ struct rn_hunt_end {
 	struct rn_hunt_set late, landed;
 };
 
-/* Makes the folder. Returns 0 or -errno. */
+/* Creates the directory for the files of the runs. Returns 0 or -errno. */
 int rn_hunt_begin(struct rn_hunt *h);
-/* Removes the folder. */
+/* Removes that directory. */
 void rn_hunt_finish(struct rn_hunt *h);
 
 /* Removes the progress from the screen. */

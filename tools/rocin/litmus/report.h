@@ -56,7 +56,7 @@ struct rn_report_verdict {
 /* One test under one set of knobs. */
 struct rn_report_run {
 	struct rn_litmus_setup setup;
-	char knobs[128]; /* the knobs as text, with relaxed= */
+	char knobs[128]; /* the knobs as text, as for --knobs */
 	uint64_t runs;	 /* number of runs that were made; explorer: always 0 */
 	uint64_t states; /* explorer: number of states that were visited; otherwise 0 */
 	bool complete;	 /* explorer: all schedules have been explored */

@@ -40,13 +40,13 @@ enum {
  * are valid until close_files().
  */
 struct symbol {
-	const char *function; /* NULL: not known */
+	const char *function; /* name of the function; NULL: unknown */
 	/* offset of the address from the start of the function, if @file is NULL */
 	uint64_t offset;
 	const char *file; /* absolute path if the compiler has kept it; NULL: unknown */
 	/* directory that a relative file name starts from; or NULL */
 	const char *directory;
-	int line, column; /* 0: not known */
+	int line, column; /* position in the file; 0: unknown */
 };
 
 /* The loaded file that contains an address. */

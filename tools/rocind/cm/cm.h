@@ -108,7 +108,9 @@ void rnd_cm_hide_answers(struct rnd_cm *cm);
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
 
-/* Ends restoring. */
+/* Called after the last rnd_cm_restore(): publishes the ids, announces events, and
+ * restarts the timers.
+ */
 void rnd_cm_restored(struct rnd_cm *cm);
 
 #endif /* RND_CM_H */

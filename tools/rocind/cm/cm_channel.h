@@ -22,7 +22,7 @@ struct rnd_cm_path {
 	struct rnd_cm_path *next;
 	struct rnd_cm_channel *ch;
 	struct rnd_source sock;
-	uint64_t number; /* unique */
+	uint64_t number; /* a number that no other path has */
 	/* The path comes from a rocind that died; its first command may have been
 	 * executed already.
 	 */
@@ -41,7 +41,8 @@ struct rnd_cm_channel {
 	struct rnd_cm_channel *next;
 	struct rnd_cm *cm;
 	struct rnd_source sock;
-	uint64_t number;     /* unique number; part of the name of the program's end */
+	/* a number that no other channel has; part of the name of the program's socket */
+	uint64_t number;
 	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
 	uint32_t marks_kept; /* value of @marks in the keeper's record */
 	bool is_restored;    /* restored from the records of a rocind that died */

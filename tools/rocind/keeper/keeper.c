@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* keeper.c - see keeper.h: the table of records, the messages between rocind and its
- * keeper, and the process.
+ * keeper, and the keeper process.
  */
 #include "keeper.h"
 

@@ -30,19 +30,19 @@
 
 /* Kinds of records, in the order in which a successor needs them. */
 enum rnd_record_kind {
-	RND_RECORD_SERVER,  /* numbers; lock and listening socket */
+	RND_RECORD_SERVER,  /* counters of rocind; lock file and listening socket */
 	RND_RECORD_GROUP,   /* an address of devices */
 	RND_RECORD_SOCKET,  /* one socket of a group */
 	RND_RECORD_CLIENT,  /* a control connection and its device */
 	RND_RECORD_WIRE,    /* a local wire between two clients */
 	RND_RECORD_FAULTS,  /* fault rules and counts */
 	RND_RECORD_TAP,	    /* a capture of the packets of QP1 */
-	RND_RECORD_CM,	    /* numbers of the connection manager */
+	RND_RECORD_CM,	    /* counters of the connection manager */
 	RND_RECORD_CHANNEL, /* a descriptor of a program for rdma_cm */
 	RND_RECORD_MARKS,   /* the unread marks in a channel */
 	RND_RECORD_PATH,    /* a command socket and the last command on it */
 	RND_RECORD_ID,	    /* an rdma_cm id */
-	RND_RECORD_CONN,    /* a connection of the protocol */
+	RND_RECORD_CONN,    /* the state of a connection in the CM protocol */
 	RND_RECORD_MCAST,   /* membership in a multicast group */
 	RND_RECORD_EVENT,   /* an event that a program has not fetched */
 	RND_RECORD_KINDS
@@ -139,7 +139,9 @@ bool rnd_keeper_end(struct rnd_keeper *k, int heir);
 /* Kills the keeper, and forgets it. */
 void rnd_keeper_kill(struct rnd_keeper *k);
 
-/* Forgets the keeper, which must not start a successor for this process. */
+/* Closes the connection to the keeper and frees its memory. The keeper must not start a
+ * successor for this process any more.
+ */
 void rnd_keeper_forget(struct rnd_keeper *k);
 
 /* ---- Functions of a successor ---- */
@@ -175,7 +177,7 @@ struct rnd_pending {
 };
 enum rnd_intake rnd_estate_receive(struct rnd_estate *estate, struct rnd_pending *pending,
 				   int sock);
-/* Forgets a transaction that was not completed. */
+/* Frees the records of a transaction that was not completed. */
 void rnd_pending_free(struct rnd_pending *pending);
 
 #endif /* RND_KEEPER_H */

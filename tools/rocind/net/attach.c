@@ -398,7 +398,7 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group)
 {
 	add_group(groups, group);
-	/* Until processes use the group, it counts as a group without users. */
+	/* Adding and removing a user sets the time since which the group has no users. */
 	add_user(group);
 	remove_user(group);
 }

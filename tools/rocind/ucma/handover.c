@@ -39,7 +39,7 @@ struct saved_mcast {
 };
 
 struct saved_event {
-	uint32_t id, mcast, new_id; /* numbers, or NOBODY */
+	uint32_t id, mcast, new_id; /* numbers of the objects; NOBODY: none */
 	struct rdma_ucm_event_resp resp;
 };
 

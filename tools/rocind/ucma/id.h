@@ -250,9 +250,9 @@ rnd_call_fn rnd_cmd_bind_ip, rnd_cmd_bind, rnd_cmd_resolve_ip, rnd_cmd_resolve_a
 /* Commands about connections, in connect.c. */
 rnd_call_fn rnd_cmd_connect, rnd_cmd_listen, rnd_cmd_accept, rnd_cmd_reject,
 	rnd_cmd_disconnect, rnd_cmd_notify;
-/* SET_OPTION, in option.c. */
+/* The command SET_OPTION, in option.c. */
 rnd_call_fn rnd_cmd_set_option;
-/* Queries, in query.c. */
+/* Commands that only query, in query.c. */
 rnd_call_fn rnd_cmd_query_route, rnd_cmd_query, rnd_cmd_init_qp_attr;
 
 /* ---- Functions shared by these files ---- */

@@ -15,7 +15,7 @@
 
 struct rnd_address {
 	uint16_t family;   /* AF_INET, AF_INET6, or 0: no address yet */
-	uint16_t port;	   /* in host byte order */
+	uint16_t port;	   /* port number in host byte order */
 	struct rn_gid gid; /* IPv4 addresses are mapped; a wildcard is all zero */
 	uint32_t scope;	   /* interface index of a link-local address, else 0 */
 	uint32_t flowinfo; /* flow label, as in the socket address */
@@ -56,8 +56,8 @@ struct rnd_port_user {
 	/* address that the id is bound to; port 0: any free port */
 	struct rnd_address src;
 	struct rnd_address dst; /* address of the peer; family 0: none */
-	bool reuse;		/* set by option REUSEADDR */
-	bool v6only;		/* set by option AFONLY */
+	bool reuse;		/* value of the option RDMA_OPTION_ID_REUSEADDR */
+	bool v6only;		/* value of the option RDMA_OPTION_ID_AFONLY */
 	/* link in the table of ports; linked while the id holds port src.port */
 	struct rn_list link;
 };

@@ -334,8 +334,8 @@ struct rn_ctl_capture {
 	struct rn_ctl_hdr hdr;
 	char ibdev[32];	  /* only this device, NUL-terminated; empty: all devices */
 	int32_t pid;	  /* only devices of this process; 0: of all processes */
-	uint32_t qpn;	  /* see struct rn_capture_filter */
-	uint32_t snaplen; /* see struct rn_capture_filter */
+	uint32_t qpn;	  /* as in struct rn_capture_filter */
+	uint32_t snaplen; /* as in struct rn_capture_filter */
 	uint32_t size;	  /* number of data bytes of each ring */
 };
 

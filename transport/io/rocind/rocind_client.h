@@ -55,18 +55,23 @@ struct rn_attach {
 };
 
 enum rn_rocind_event_kind {
-	RN_ROCIND_GONE,	       /* rocind has ended: close the data sockets at once */
-	RN_ROCIND_GID_ADDED,   /* valid: gid_idx, gid, sock */
-	RN_ROCIND_GID_REMOVED, /* valid: gid_idx, gid */
+	RN_ROCIND_GONE, /* rocind has ended: close the data sockets at once */
+	/* an address was added; valid members: gid_idx, gid, sock */
+	RN_ROCIND_GID_ADDED,
+	RN_ROCIND_GID_REMOVED, /* an address was removed; valid members: gid_idx, gid */
 	RN_ROCIND_PORT_UP,
 	RN_ROCIND_PORT_DOWN,
-	RN_ROCIND_FAULTS, /* valid: generation, text; the fault rules have changed */
-	RN_ROCIND_WIRE,	  /* valid: ends, wire; a local wire has been made */
-	/* valid: ends, err; there is no local wire any more, or it was refused */
+	/* the fault rules have changed; valid members: generation, text */
+	RN_ROCIND_FAULTS,
+	RN_ROCIND_WIRE, /* a local wire has been made; valid members: ends, wire */
+	/* a local wire has ended, or was refused; valid members: ends, err */
 	RN_ROCIND_WIRE_DOWN,
-	RN_ROCIND_TAP,	      /* valid: tap; a capture of this device has begun */
-	RN_ROCIND_TAP_SOURCE, /* valid: tap; our capture gets the packets of a device */
-	/* valid: tap.id; the capture, or the captured device, has ended */
+	RN_ROCIND_TAP, /* a capture of this device has begun; valid member: tap */
+	/* the capture that this client runs gets the packets of another device; valid
+	 * member: tap
+	 */
+	RN_ROCIND_TAP_SOURCE,
+	/* the capture, or the captured device, has ended; valid member: tap.id */
 	RN_ROCIND_TAP_END,
 };
 

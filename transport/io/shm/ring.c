@@ -200,7 +200,7 @@ static void fetch_next(const struct rn_ring_send *s)
 	for (uint32_t i = 0; i < NEXT_LINES; i++)
 		__asm__ volatile(
 			"prefetchw %0"
-			: /* the instruction is only a hint to the processor */
+			: /* no outputs: the instruction is only a hint */
 			: "m"(s->data[(s->off + i * RN_RING_ALIGN) & (s->size - 1)]));
 #else
 	(void)s;

@@ -44,7 +44,7 @@ enum {
 	RN_RING_SIZE_MIN = 16 << 10, /* initial size; all sizes are powers of two */
 	RN_RING_SIZE_MAX = 1 << 20,
 
-	RN_RING_PACKET_MIN = 16, /* a BTH and an ICRC */
+	RN_RING_PACKET_MIN = 16, /* length of a BTH and an ICRC */
 	/* holds RN_PACKET_MAX and an ICRC, and some bytes more */
 	RN_RING_PACKET_MAX = 4224,
 
@@ -140,7 +140,7 @@ struct rn_ring_send {
 	/* The next four members are used by rn_ring_advice(). */
 	uint32_t fulls; /* number of sends that found no space since @fulls_since */
 	rn_ns fulls_since, idle_since;
-	uint64_t idle_tail; /* @tail at @idle_since */
+	uint64_t idle_tail; /* value of @tail at the time @idle_since */
 
 	bool past_caches; /* copy long packets by rn_far_copy_past(); set by the caller */
 

@@ -45,7 +45,7 @@ void rn_rx_meta(struct msghdr *msg, struct rn_rx_meta *meta);
 struct rn_rx_split {
 	const uint8_t *data;
 	uint32_t len;
-	uint32_t seg_len; /* at least 1 */
+	uint32_t seg_len; /* length of each packet but the last, at least 1 */
 	uint32_t next;
 	uint16_t idx; /* position of the next packet in the datagram */
 };

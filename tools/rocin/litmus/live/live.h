@@ -364,7 +364,7 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);
-rn_live_post_fn rn_live_post_fetched; /* player.c */
+rn_live_post_fn rn_live_post_fetched; /* defined in player.c */
 
 /* Posts a receive to a receive queue to which the test's threads post. @loc: its buffer;
  * RN_LITMUS_NONE: memory outside of all locations, for a message that would otherwise
