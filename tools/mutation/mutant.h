@@ -17,7 +17,9 @@
 
 #pragma GCC system_header /* no warnings here, nor where RN_MUTANT() is expanded */
 
-/* Size of the array in bytes; tools/mutation/build.py uses the same value. */
+/* Size of the array rn_mutant_reached in bytes; tools/mutation/build.py uses the same
+ * value.
+ */
 #define RN_MUTANT_REACHED_SIZE 16384
 
 __attribute__((weak, visibility("hidden"))) unsigned rn_mutant_chosen;

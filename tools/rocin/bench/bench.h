@@ -87,8 +87,8 @@ enum rn_bench_role {
  * that are written during a time slice lie in different cache lines.
  */
 enum {
-	RN_BENCH_SLOTS = 64,	  /* capacity in packets of the bare ring of limits.c */
-	RN_BENCH_SLOT_LEN = 4096, /* maximum payload of such a packet in bytes */
+	RN_BENCH_SLOTS = 64,	  /* number of packets that the ring of limits.c holds */
+	RN_BENCH_SLOT_LEN = 4096, /* maximum payload of a packet in that ring, in bytes */
 };
 
 struct rn_bench_slot {

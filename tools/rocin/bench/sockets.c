@@ -284,8 +284,8 @@ enum {
 	CHARGE = 768,
 	BATCH = 32,
 	WINDOW_MAX = 1024, /* maximum number of packets in flight without GSO */
-	/* the same for a sender that waits for acknowledgements: a usual depth of a send
-	 * queue
+	/* maximum number of packets in flight of a sender that waits for
+	 * acknowledgements: a usual depth of a send queue
 	 */
 	WINDOW_ACKED = 128,
 	ACK_LEN = 8, /* length of an acknowledgement in bytes */

@@ -98,7 +98,8 @@ struct rn_dump_total {
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
 	uint64_t no_link; /* number of packets whose link type is not supported */
-	int link_type;	  /* DLT_ constant of the last of these packets */
+	/* DLT_ constant of the last packet that is counted in @no_link */
+	int link_type;
 };
 
 /**
@@ -198,7 +199,7 @@ int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
-/* Has the half-connection any requests? A half-connection without requests is not
+/* Does the half-connection have requests? A half-connection without requests is not
  * reported.
  */
 bool rn_dump_is_told(const struct rn_watch_half *h);
@@ -225,11 +226,11 @@ extern const char rn_dump_plot_style[]; /* style sheet for the head of the page 
 
 /* ---- JSON ---- */
 
-/* Print one JSON object for a packet, in one line. @ctx: FILE. */
+/* Print one JSON object for a packet, in one line. @ctx: the FILE to print to. */
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Prints one JSON object with all half-connections. @ctx: FILE. */
+/* Prints one JSON object with all half-connections. @ctx: the FILE to print to. */
 int rn_dump_json_stats(void *ctx, const struct rn_watch *w);
 
 /* ---- HTML page ---- */

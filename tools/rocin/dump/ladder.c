@@ -355,10 +355,11 @@ enum {
 	 * takes time
 	 */
 	SLOPE = 6,
-	LABEL_UP = 5,	 /* distance of a label above its arrow */
-	PAUSE = 1000000, /* in ns; a longer time without packets has a row of its own */
-	SILENCE = 26,	 /* height of such a row */
-	/* gap in the vertical lines, in which the length of that time is written */
+	LABEL_UP = 5, /* distance of a label above its arrow */
+	/* a pause, in ns: a longer time without packets has a row of its own */
+	PAUSE = 1000000,
+	SILENCE = 26, /* height of the row of a pause */
+	/* gap in the vertical lines, in which the length of the pause is written */
 	SILENCE_TEXT = 80,
 	FOOT = 16,
 	NOTE_LEN = 62, /* maximum number of characters in a note on the right */

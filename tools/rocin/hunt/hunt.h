@@ -58,7 +58,7 @@ struct rn_hunt {
 /* The result of a run. */
 struct rn_hunt_end {
 	bool is_wrong;
-	char how[160]; /* such as "ends with status 1" */
+	char how[160]; /* how the program ended, such as "ends with status 1" */
 	/* From the record of the run: the writes that were late, and the writes that
 	 * landed at once.
 	 */
@@ -70,7 +70,7 @@ int rn_hunt_begin(struct rn_hunt *h);
 /* Removes that directory. */
 void rn_hunt_finish(struct rn_hunt *h);
 
-/* Removes the progress from the screen. */
+/* Removes the progress line from the screen. */
 void rn_hunt_erase(struct rn_hunt *h);
 
 /* Returns the number of the signal that has asked this program to end, or 0. */

@@ -17,9 +17,9 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOOK_MS = 2, /* interval in ms at which to check whether the program has ended */
-	/* the same where a pidfd reports the end of the program; the time limit and
-	 * signals must still be checked
+	LOOK_MS = 2, /* interval in ms of the checks whether the program has ended */
+	/* interval in ms of the checks of the time limit and of signals, if a pidfd
+	 * reports the end of the program
 	 */
 	LOOK_AGAIN_MS = 20,
 	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before this time */

@@ -22,7 +22,9 @@ enum {
 	RIGHT = 12,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 34,
-	RATES = 200, /* height of the panel with the rates, and of that with the queue */
+	/* height of the panel with the rates; QUEUE: of the panel with the queue length
+	 */
+	RATES = 200,
 	QUEUE = 90,
 	GAP = 34,
 	FOOT = 40,

@@ -242,9 +242,10 @@ static void add_resources_json(json_t *to, const struct rn_stats_copy *copy,
 /* ----------------------------------------- options, and reports of counters and QPs */
 struct stat_args {
 	bool json, all, counters_only, qps_only, daemon, prometheus;
-	unsigned resources; /* set of kinds to be listed, instead of the rest */
-	double watch;	    /* seconds between reports; 0: one report */
-	unsigned count;	    /* number of reports; 0: no limit */
+	/* kinds of RDMA objects to be listed instead of counters and QPs */
+	unsigned resources;
+	double watch;	/* seconds between reports; 0: one report */
+	unsigned count; /* number of reports; 0: no limit */
 };
 
 static const struct argp_option options[] = {

@@ -70,12 +70,12 @@ struct rnd_record {
 /* The records that a rocind has left. */
 struct rnd_estate {
 	struct rnd_record **chain;
-	uint32_t chains; /* a power of two */
+	uint32_t chains; /* number of hash chains in @chain, a power of two */
 	uint32_t count;
 };
 
 /* Called in a successor, a new process: becomes rocind and never returns.
- * @ctx:	the argument of rnd_keeper_start(), with the contents of that time
+ * @ctx:	the argument of rnd_keeper_start(), as it was when the keeper was started
  * @estate:	the records, with their descriptors
  * @sock:	socket to the keeper
  */

@@ -101,7 +101,10 @@ struct rnd_server {
 	 * would not know the new one.
 	 */
 	void (*hand_over)(struct rnd_server *server);
-	bool is_changed; /* a number that the keeper has is out of date */
+	/* one of the numbers in the record RND_RECORD_SERVER has changed since it was
+	 * copied for the keeper
+	 */
+	bool is_changed;
 	uint64_t last_group;
 	uint64_t last_wire;
 };

@@ -29,7 +29,7 @@ struct rnd_wire {
 	unsigned bit[2];
 	bool is_broken;
 	rn_ns since;
-	uint64_t number; /* unique among all local wires */
+	uint64_t number; /* a number that no other local wire has */
 };
 
 /* Minimum lifetime of a local wire. A client that has lost a local wire may get a new one
@@ -340,7 +340,7 @@ static int find_place(const struct rnd_wires *wires)
 	return -1;
 }
 
-/* A copy of a wire, which has no descriptors. */
+/* The keeper's copy of a local wire; it contains no descriptors. */
 struct saved_wire {
 	uint64_t client[2];
 	unsigned gid_idx[2], bit[2];

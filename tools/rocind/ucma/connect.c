@@ -306,8 +306,8 @@ enum {
 	REQUEST_DATA_MAX = RN_CM_IP_HDR_LEN + UINT8_MAX
 };
 
-/* Puts the IP CM header before the program's private data, as the private data of
- * a request.
+/* Builds the private data of a request: the IP CM header, followed by the program's
+ * private data.
  */
 static void put_header(const struct rnd_id *id, struct rn_cm_offer *offer,
 		       uint8_t data[REQUEST_DATA_MAX])

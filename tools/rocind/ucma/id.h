@@ -63,7 +63,7 @@ struct rnd_ucma_channel {
 	struct rn_list events; /* list of struct rnd_event */
 	uint32_t event_count;
 	void *user;
-	uint64_t number; /* see rnd_ucma_set_number() */
+	uint64_t number; /* number of the channel; see rnd_ucma_set_number() */
 	unsigned dev_count;
 	struct rnd_ucma_dev *dev[RN_NETDEV_MAX];
 };
@@ -71,7 +71,7 @@ struct rnd_ucma_channel {
 /* A multicast group that an id has joined. */
 struct rnd_mcast {
 	struct rn_list link;	/* link in rnd_id.mcasts */
-	struct rn_list changed; /* link in rnd_ucma.changed_mcasts, as for ids */
+	struct rn_list changed; /* link in rnd_ucma.changed_mcasts until a copy is made */
 	struct rnd_id *id;
 	uint32_t number;
 	uint32_t events_reported;
@@ -115,7 +115,7 @@ struct rnd_id {
 
 struct rnd_event {
 	struct rn_list link;
-	struct rn_list changed; /* link in rnd_ucma.changed_events, as for ids */
+	struct rn_list changed; /* link in rnd_ucma.changed_events until a copy is made */
 	uint64_t order;		/* later events of all channels have higher numbers */
 	struct rnd_id *id;
 	struct rnd_mcast *mcast; /* multicast group that the event is about, or NULL */

@@ -228,8 +228,8 @@ bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd)
 	       mem->head.made_at == head.made_at;
 }
 
-/* Is @fd memory of that size that no process can shrink? If the memory shrank, a read of
- * it would raise SIGBUS.
+/* Is @fd the memory of a board, which no process can shrink? If the memory shrank, a read
+ * of it would raise SIGBUS.
  */
 static bool is_whole(int fd)
 {

@@ -58,16 +58,17 @@ struct rn_ctl_packet {
 /**
  * rn_ctl_receive() - Take one message from the socket
  * @pkt:	Out: on success a message whose magic and length agree with what arrived.
- *		Its version and type are not checked: rn_ctl_check()
+ *		Its version and type are not checked; rn_ctl_check() does that
  *
  * Return: 0, -EAGAIN (nothing there), -ECONNRESET (end of file), -EBADMSG (not a message
- *	   of this protocol; it is consumed), -EMFILE (as 0, but the descriptors of the
- *	   message were closed, because this process may have no more), or another system
- *	   error. On any failure no descriptor is left open.
+ *	   of this protocol; it is consumed), -EMFILE (a message was received, but its
+ *	   descriptors were closed, because this process may have no more), or another
+ *	   system error. On any failure no descriptor is left open.
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
 
-/* As rn_ctl_receive(), but leaves the message in the socket, with descriptors of its own.
+/* Like rn_ctl_receive(), but leaves the message in the socket. The descriptors in @pkt
+ * are duplicates of those in the message.
  */
 int rn_ctl_peek(int sock, struct rn_ctl_packet *pkt);
 

@@ -46,8 +46,8 @@ stream_by_64(uint8_t *dst, const uint8_t *src, size_t len)
 		_mm512_stream_si512((void *)(dst + at), _mm512_loadu_si512(src + at));
 }
 
-/* As the function above, by 32 bytes at a time. Both halves of a line are stored before
- * the next line, so that they leave the processor's buffer as one line.
+/* Like stream_by_64(), but stores 32 bytes at a time. Both halves of a line are stored
+ * before the next line, so that they leave the processor's buffer as one line.
  */
 static void __attribute__((target("avx2")))
 stream_by_32(uint8_t *dst, const uint8_t *src, size_t len)

@@ -231,7 +231,7 @@ static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
 		assert(!"room for AHEAD requests");
 }
 
-/* Has the queue a datagram for uring_next()? Such a datagram does not make the
+/* Does the queue contain a datagram for uring_next()? Such a datagram does not make the
  * socket readable.
  */
 static bool uring_holds(const struct rn_net_uring *n)

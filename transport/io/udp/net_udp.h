@@ -115,8 +115,8 @@ int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
  */
 int rn_udp_groups_fd(const struct rn_udp *u);
 
-/* Has @u packets that it has received and not delivered yet? Such packets do not make its
- * sockets readable.
+/* Does @u hold packets that it has received and not delivered yet? Such packets do not
+ * make its sockets readable.
  */
 bool rn_udp_holds(const struct rn_udp *u);
 

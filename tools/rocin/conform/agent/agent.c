@@ -372,8 +372,8 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 /* -------------------------------------------- the device, and answers to the tester */
 enum {
 	GIDS = 256, /* maximum number of GID table entries that are examined */
-	/* Vendor ID of Rocin. Rocin accepts FLUSH in ibv_post_send(), and does not
-	 * pin pages.
+	/* Vendor ID of Rocin, whose devices are tested in more ways: they accept FLUSH in
+	 * ibv_post_send(), and do not pin pages.
 	 */
 	OUR_VENDOR = 0x524f43,
 };
