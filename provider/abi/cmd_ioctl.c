@@ -30,7 +30,7 @@ static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER;
 /* the function that the GOT slot pointed to before; set before the slot is changed */
 static ioctl_fn next_ioctl;
 
-/* ------------------------------------------------------------------ answers to ioctls */
+/* ------------------------------------------------ answers to the ioctls of libibverbs */
 /* Is the descriptor a device node of Rocin, which is /dev/null under another name? */
 static bool is_ours(int fd)
 {
@@ -270,7 +270,7 @@ static int set_slot(void *handle, void **slot, void *fn)
 }
 /* NOLINTEND(performance-no-int-to-ptr) */
 
-/* --------------------------------------------------------------- probe for an answer */
+/* -------------------------------------------------- test whether ioctls are answered */
 /* Does @ask answer the request by which libibverbs finds out whether ioctls are
  * supported? The right answer is the error "too short".
  */

@@ -142,10 +142,13 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 	return 0;
 }
 
-/* --------------------------------------------------------------- the scratch context */
+/* ------------------------------------------ temporary context that shows the layouts */
 enum {
 	SCRATCH_LEN = 8192
-}; /* bytes; more than struct verbs_context, which has 648 to 696 */
+	/* size of the memory block in bytes; more than struct verbs_context, which has
+	 * 648 to 696
+	 */
+};
 
 struct scratch {
 	struct rnp_abi_device device;

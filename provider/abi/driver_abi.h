@@ -94,7 +94,7 @@ struct rnp_abi_device {
 	int refcount; /* changed atomically, by the library only */
 	struct rnp_abi_list_node entry;
 	struct rnp_abi_sysfs_dev *sysfs;
-	uint64_t core_support; /* RNP_ABI_OPTIONAL_MR_ACCESS */
+	uint64_t core_support; /* bit set; the only bit is RNP_ABI_OPTIONAL_MR_ACCESS */
 };
 
 enum {

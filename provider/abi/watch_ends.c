@@ -30,8 +30,8 @@ enum {
 	SLOTS = 1 << 16,
 	DEVICES = 16, /* maximum number of devices whose addresses are known */
 	CHUNK = 64,   /* number of slots that are read at once */
-	/* number of receives of a QP that are published with each post: the first fill of
-	 * a queue
+	/* For so many receives of a QP, each post is published: usually the receives with
+	 * which the program fills the queue.
 	 */
 	ALL_TOLD = 256,
 };
@@ -51,7 +51,7 @@ struct ends_file {
 	uint32_t magic, slot_len;
 	uint32_t process;
 	uint32_t count;	  /* number of slots that were ever used */
-	uint32_t windows; /* living ones */
+	uint32_t windows; /* number of memory windows that exist */
 	uint32_t reserved[11];
 	struct slot slot[];
 };
@@ -81,7 +81,7 @@ static struct {
 	unsigned devices;
 } own = { .fd = -1 };
 
-/* ----------------------------------------------------------------- the own file */
+/* ----------------------------------------------------- the file of this process */
 /* Writes the changed part of own.file to the file. If the disk is full, the file keeps
  * its old contents, and nothing else happens.
  */
@@ -161,7 +161,7 @@ void rnp_ends_device(uint32_t number, const struct rn_netdev *dev)
 	memcpy(d->gid, dev->gid, d->gid_count * sizeof(*d->gid));
 }
 
-/* ------------------------------------------------------------------- own objects */
+/* ---------------------------------------- publishing the objects of this process */
 static uint32_t take_slot(void)
 {
 	uint32_t at = own.first_free, *count = &own.file->count;
@@ -286,7 +286,7 @@ void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e)
 		remove_object(o);
 }
 
-/* ----------------------------------------------------------------- other processes */
+/* ------------------------------------------ searching the files of other processes */
 /* Reads slots from number @at on into @slot. Returns the number of slots that were read.
  */
 static uint32_t read_slots(int fd, uint32_t at, uint32_t count, struct slot *slot)
@@ -314,8 +314,8 @@ static bool is_steady(int fd, uint32_t at, const struct slot *seen)
 struct wanted {
 	enum rn_val_end_kind kind;
 	uint32_t number;
-	const union ibv_gid *gid; /* of a QP */
-	uint32_t process, device; /* of an MR */
+	const union ibv_gid *gid; /* if a QP is wanted: its GID */
+	uint32_t process, device; /* if an MR is wanted: its process and device */
 };
 
 static bool is_wanted(const struct wanted *w, const struct rn_val_end *end)
@@ -422,7 +422,7 @@ static bool find_mr(uint32_t process, uint32_t device, uint32_t rkey,
 				found);
 }
 
-/* ----------------------------------------------------------------------- start */
+/* ------------------------------------------------- start and end of publishing */
 void rnp_ends_start(void)
 {
 	char err[512], suffix[32];

@@ -12,7 +12,7 @@
 #include "transport/io/report/stacks.h"
 #include "watch.h"
 
-/* ------------------------------------------------------------------- destroying */
+/* ----------------------------------------------------------- destroying objects */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type and parameters have none */
 /* Defines an operation that destroys an object. The arguments after the name of the verb
  * say which kind of object counts acknowledged events, and where. Only the layer knows
@@ -71,7 +71,7 @@ UNIMPORTS(unimport_dm, struct ibv_dm)
 UNIMPORTS(unimport_mr, struct ibv_mr)
 UNIMPORTS(unimport_pd, struct ibv_pd)
 
-/* ------------------------------------------------------------------------ using */
+/* ---------------------------------------------------------------- using objects */
 /* Tells the layer that a call uses an object. */
 static void tell_use(const char *verb, const void *handle, uint32_t stack)
 {
@@ -101,7 +101,7 @@ USES(get_srq_num, base, (struct ibv_srq *base, uint32_t *number), (base, number)
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* ----------------------------------------------------------------------- making */
+/* ------------------------------------------------------------- creating objects */
 /* Initializes the event of an object that is about to be created. */
 #define MAKING(verb_, kind_, ...)                                                      \
 	{                                                                              \
@@ -345,7 +345,7 @@ static struct ibv_xrcd *watch_open_xrcd(struct ibv_context *context,
 	return made(&e, RNP_NEXT(open_xrcd)(context, attr));
 }
 
-/* ------------------------------------------------------------------------ queues */
+/* ---------------------------------------------------- creating CQs, SRQs and QPs */
 static void set_cq(struct rn_val_event *e, const struct ibv_cq *cq, unsigned asked,
 		   const struct ibv_comp_channel *channel, unsigned vector)
 {
@@ -556,7 +556,7 @@ static int watch_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int at
 	return rc;
 }
 
-/* ------------------------------------------------------- raw packets and steering */
+/* -------------------------------------- objects for raw packets and flow steering */
 static struct ibv_wq *watch_create_wq(struct ibv_context *context,
 				      struct ibv_wq_init_attr *attr)
 {
@@ -589,7 +589,7 @@ static struct ibv_counters *watch_create_counters(struct ibv_context *context,
 	return made(&e, RNP_NEXT(create_counters)(context, attr));
 }
 
-/* ------------------------------------------------------------------------- table */
+/* ----------------------------------- table of the operations that tell the layer */
 #define OP(name)                                            \
 	{                                                   \
 		RNP_OP_##name, (void (*)(void))watch_##name \

@@ -15,7 +15,7 @@
 #include "transport/io/report/stacks.h"
 #include "watch.h"
 
-/* ------------------------------------------------------------------ requests */
+/* ------------------------------------------------------- posting of requests */
 enum {
 	ON_STACK = 32 /* number of requests of a post for which no memory is allocated */
 };
@@ -314,7 +314,7 @@ void rnp_watch_qp_ex(struct ibv_qp *qp)
 	own->base.qp_ex.wr_complete = watch_wr_complete;
 }
 
-/* ---------------------------------------------------------------- completions */
+/* ---------------------------------------------------- polling for completions */
 /* Tells the layer whether the peer of a QP, which does not answer any more, has ever
  * acknowledged a request. Completions cannot tell that if the requests were unsignaled.
  */
@@ -433,7 +433,7 @@ void rnp_watch_cq_ex(struct ibv_cq_ex *cq)
 	cq->next_poll = watch_next_poll;
 }
 
-/* --------------------------------------------------------------------- events */
+/* ------------------------------------------- reading and acknowledging events */
 /* Returns the number of completions that wait to be polled. */
 static uint32_t count_entries(struct rnp_cq *cq)
 {

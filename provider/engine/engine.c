@@ -386,7 +386,7 @@ static struct rnp_engine *create_engine(struct rnp_process *process, const char 
 	return NULL;
 }
 
-/* ----------------------------------------------------------------------- get, put */
+/* ------------------------------------------------ sharing and releasing an engine */
 static struct rnp_engine *find_engine(const struct rnp_process *process,
 				      const char *ibdev)
 {
@@ -501,7 +501,7 @@ void rnp_engine_put(struct rnp_engine *e, void *owner)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* ------------------------------------------------------------------------- attach */
+/* ------------------------------------------------------------ attaching to rocind */
 int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		     size_t err_len)
 {
@@ -632,7 +632,7 @@ int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
 	return e->wire.udp ? rn_udp_leave(e->wire.udp, mgid) : -1;
 }
 
-/* ------------------------------------------------------------------------------ exit */
+/* --------------------------------------------------------------- exit of the process */
 /* Tries to take a lock for EXIT_TRIES milliseconds only: if a thread was ended while it
  * held the lock, nobody releases it.
  */

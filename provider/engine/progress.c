@@ -72,7 +72,7 @@ static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
  */
 #define LONG_AGO RN_USEC(20)
 
-/* ------------------------------------------------------------------- the time */
+/* ----------------------------------------------------------- reading the time */
 
 /* Reads the clock. That takes a third of the time of a poll that finds nothing, and a
  * twentieth of a post in a stream. The functions below often avoid it: they read the
@@ -134,7 +134,7 @@ void rnp_engine_keep_exact_time(struct rnp_engine *e)
 	e->clock.is_exact = true;
 }
 
-/* ------------------------------------------------------------------ one step */
+/* ---------------------------------------------------- one step of the device */
 
 /* Is the last of these packets an acknowledgement, and are all others requests? If the
  * others are responses, the ACK must stay behind them: received first, it would mean that
@@ -273,7 +273,7 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 			gather && !rnp_tx_batch_is_empty(&e->batch));
 }
 
-/* Argument of callbacks. */
+/* Argument of peer_holds(): the engine, and the time of the step. */
 struct moment {
 	struct rnp_engine *e;
 	rn_ns now;
@@ -512,7 +512,7 @@ unsigned rnp_progress_give_sockets(struct rnp_engine *e, rn_ns now, unsigned tod
 	return found;
 }
 
-/* ----------------------------------------------------------------------- a poll */
+/* --------------------------------------------------------- polls of the program */
 
 static void after_poll(struct rnp_engine *e, rn_ns now)
 {
@@ -638,7 +638,7 @@ bool rnp_engine_poll(struct rnp_engine *e)
 	return true;
 }
 
-/* ----------------------------------------------------------------------- a post */
+/* --------------------------------------------------------- posts of the program */
 
 void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		       const struct rnp_posted *posted)
@@ -883,7 +883,7 @@ void rnp_progress_memory(struct rnp_engine *e)
 	rnp_progress_deadline(e, now);
 }
 
-/* ----------------------------------------------------------------------- events */
+/* ------------------------------------------------------- CQs that are armed */
 
 void rnp_engine_cq_armed(struct rnp_engine *e)
 {

@@ -301,8 +301,7 @@ void rnp_stats_forget(struct rnp_stats *s, struct rn_stats_object *rec)
 		s->page->unrecorded--;
 }
 
-/* ------------------------------------------------------- numbers and records of objects
- */
+/* ------------------------------------------------ numbers and records of objects */
 int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
 {
 	assert(e->attached);

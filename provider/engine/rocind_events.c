@@ -312,7 +312,7 @@ static void end_capture(struct rnp_engine *e, const struct rn_rocind_tap *tap)
 	drop_if_idle(e);
 }
 
-/* ---------------------------------------------------------- orders of fault rules */
+/* --------------------------------- effects of fault rules, and their counters */
 static void cut_link(struct rnp_engine *e, bool down)
 {
 	struct rnp_faults *f = &e->faults;

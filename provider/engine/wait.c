@@ -21,14 +21,14 @@
 #include "transport/io/host/uring.h"
 
 enum {
-	/* number of requests to io_uring: two for each descriptor, to poll it and to
-	 * cancel that
+	/* number of requests to io_uring: two for each descriptor, a poll request and its
+	 * cancellation
 	 */
 	ENTRIES = 2 * RNP_WAIT_MAX,
 	CANCEL = 1 << 16, /* flag in the user data: completion of a cancellation */
 };
 
-/* --------------------------------------------------------------------- sources */
+/* ---------------------------------------------------------- entries of the set */
 static struct rnp_wait_source *find_source(struct rnp_wait *w, int fd)
 {
 	for (unsigned i = 0; fd >= 0 && i < RNP_WAIT_MAX; i++)
@@ -73,7 +73,7 @@ static void fall_back(struct rnp_wait *w, int rc)
 	}
 }
 
-/* -------------------------------------------------------------------- by io_uring */
+/* ------------------------------------------------------------ waiting by io_uring */
 /* Opens io_uring. For each descriptor that is on there is one poll request, which
  * completes when the descriptor is readable. Requests that have completed are made anew
  * by the system call that waits for the next completion. A new request checks its
@@ -278,7 +278,7 @@ void rnp_wait_remove(struct rnp_wait *w, int fd)
 		uring_changed(w);
 }
 
-/* ----------------------------------------------------------------- open, close */
+/* ------------------------------------------------- opening and closing the set */
 void rnp_wait_init(struct rnp_wait *w)
 {
 	*w = (struct rnp_wait){ .epoll_fd = -1, .wake_fd = -1 };
@@ -333,7 +333,7 @@ void rnp_wait_call(struct rnp_wait *w)
 	syscall(SYS_futex, &w->calls, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* ----------------------------------------------------------------------- sleep */
+/* ------------------------------------- sleeping until a descriptor is readable */
 static uint32_t epoll_sleep(struct rnp_wait *w, struct rnp_lock *lock)
 {
 	struct epoll_event ev[RNP_WAIT_MAX];
@@ -418,7 +418,7 @@ void rnp_background_wake(struct rnp_engine *e)
 	(void)!write(e->wake_fd, &one, sizeof(one));
 }
 
-/* ---------------------------------------------- programs in a real-time class */
+/* ------------------------------------------- real-time priority of the thread */
 /* Sets the real-time priority of the background thread. A real-time thread that spins
  * keeps its processor from all threads of lower priority, and from threads of the same
  * priority for a tenth of a second or for ever. The background thread needs a processor

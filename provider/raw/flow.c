@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---------------------------------------------------------- rules of programs */
+/* ----------------------------------------- parsing the flow rules of programs */
 enum {
 	FLOW_LABEL_MAX = 0xfffff,
 	IP4_FLAGS = RNP_IP4_DONT_FRAG | RNP_IP4_MORE_FRAG,
@@ -380,7 +380,7 @@ void *rnp_rss_choose(const struct rnp_rss *rss, const struct rnp_frame_view *vie
 	return rss->table[rnp_rss_hash(rss, view) & (rss->size - 1)];
 }
 
-/* ------------------------------------------------------------- applying rules */
+/* ------------------------------------------- finding the QPs that get a frame */
 
 struct visit {
 	struct rnp_steer *steer;

@@ -52,7 +52,7 @@ struct rnp_raw {
 	uint8_t rx[TAG_LEN + RN_FRAME_MAX];
 };
 
-/* --------------------------------------------------------------------------- opening */
+/* --------------------------------------------------- opening and closing the sockets */
 static struct sockaddr_ll address_of(const struct rnp_raw_link *l, uint16_t protocol)
 {
 	return (struct sockaddr_ll){ .sll_family = AF_PACKET,
@@ -188,7 +188,7 @@ void rnp_raw_put(struct rnp_raw_link *l)
 	l->raw = NULL;
 }
 
-/* ----------------------------------------------------------------------------- rules */
+/* --------------------------------------------- filter and memberships for flow rules */
 /* Sets a filter on the receiving socket: of the frames that this host sends, it receives
  * only those of raw packet QPs. On lo it receives no outgoing frames, as they come in
  * there, too.
@@ -321,7 +321,7 @@ int rnp_raw_fd(const struct rnp_raw_link *l)
 	return l->raw ? l->raw->rx_fd : -1;
 }
 
-/* --------------------------------------------------------------------------- receive */
+/* ------------------------------------------------------------------ receiving frames */
 static void add_stat(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 {
 	uint64_t *c = &l->counter[stat];
@@ -442,7 +442,7 @@ unsigned rnp_raw_receive(struct rnp_raw_link *l, rn_ns now, unsigned max)
 	return taken;
 }
 
-/* -------------------------------------------------------------------------- transmit */
+/* -------------------------------------------------------------------- sending frames */
 /* Sends the frame in @tx. Returns false if the socket is full; then the caller tries
  * again later.
  */

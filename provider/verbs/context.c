@@ -145,7 +145,7 @@ void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *ar
 	return result;
 }
 
-/* --------------------------------------------------------------------------- opening */
+/* ------------------------------------------------------ opening and closing contexts */
 enum {
 	ASYNC_RECORD_LEN = 16
 }; /* bytes of an asynchronous event, see event.c */

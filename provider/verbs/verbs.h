@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs.h - all verbs, for those who make tables of them. */
+/* verbs.h - includes the declarations of all verbs, for files that have tables of verbs.
+ */
 #ifndef RNP_VERBS_H
 #define RNP_VERBS_H
 

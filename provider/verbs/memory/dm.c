@@ -42,7 +42,7 @@ static int fail_with(int err)
 	return err;
 }
 
-/* ---------------------------------------------------------------------------- copies */
+/* -------------------------------------------------- copies to and from device memory */
 /* Has the memory been freed, or does the device belong to the parent process? */
 static bool is_freed_or_foreign(const struct rnp_dm *dm)
 {
@@ -73,7 +73,8 @@ static int check_copy(const struct rnp_dm *dm, uint64_t offset, size_t len)
 
 /* Memory of the program that is copied to device memory, or from it. */
 struct outside {
-	const void *src; /* if @is_source */
+	/* source of the copy, if @is_source is true; otherwise @dst is its destination */
+	const void *src;
 	void *dst;
 	bool is_source;
 };
@@ -313,7 +314,7 @@ int rnp_free_dm(struct ibv_dm *base)
 	return err ? fail_with(err) : 0;
 }
 
-/* --------------------------------------------------------------------------- regions */
+/* ----------------------------------------------------- registration of device memory */
 static int check_region(const struct rnp_dm *dm, uint64_t offset, size_t len,
 			uint32_t access)
 {

@@ -665,7 +665,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base)
 	return err;
 }
 
-/* ----------------------------------------------------------------------- null region */
+/* ---------------------------------------------------------------------- null regions */
 /* Reads of a null region give zeros, and writes to it are discarded. Its key works only
  * in scatter and gather lists.
  */
@@ -717,7 +717,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 	return &mr->base.ibv_mr;
 }
 
-/* ---------------------------------------------------------------------------- advice */
+/* ------------------------------------------------------------------- ibv_advise_mr() */
 /* Is the SGE inside the region? (Advice: the device accesses memory through the program's
  * own page table, so to prefetch is to have the kernel make the pages present.)
  */

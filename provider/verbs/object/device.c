@@ -274,7 +274,7 @@ uint32_t rnp_hca_new_key(struct rnp_hca *hca)
 	return key;
 }
 
-/* --------------------------------------------------------------------------- queries */
+/* -------------------------------------------------------- queries of device and port */
 enum {
 	VENDOR_PART_ID = 1,
 	/* 4.096 us * 2^12 = 16.8 ms. If a program stops polling, its sockets are

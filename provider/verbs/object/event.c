@@ -31,7 +31,7 @@
 #include "transport/io/host/log.h"
 #include "transport/io/host/own_fd.h"
 
-/* ----------------------------------------------------------------------------- pipes */
+/* -------------------------------------------- pipes that carry the records of events */
 /* Opening /proc/self/fd/N gives a new open file description of the same pipe with status
  * flags of its own, so writes and purges never block, whatever flags the program sets.
  * Without /proc the description is shared with the program.
@@ -237,7 +237,7 @@ bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record)
 	return ok;
 }
 
-/* ----------------------------------------------------------------------------- purge */
+/* ------------------------------------------------- removing the records of an object */
 static bool is_of(const void *record, const void *object)
 {
 	uint64_t element;
@@ -303,7 +303,7 @@ unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object)
 	return count;
 }
 
-/* --------------------------------------------------------------------------- records */
+/* ------------------------------------------------------------ layouts of the records */
 /* Records that ibv_get_cq_event() and ibv_get_async_event() read. */
 struct comp_record {
 	uint64_t cq;
@@ -330,7 +330,7 @@ RNP_SAME(RN_EVENT_SRQ_LIMIT_REACHED, IBV_EVENT_SRQ_LIMIT_REACHED);
 RNP_SAME(RN_EVENT_LAST_WQE_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED);
 RNP_SAME(RN_EVENT_WQ_FATAL, IBV_EVENT_WQ_FATAL);
 
-/* -------------------------------------------------------------------------- channels */
+/* --------------------------------------------------------------- completion channels */
 static struct rnp_channel *find_channel_locked(struct rnp_context *ctx,
 					       const struct ibv_comp_channel *key)
 {
@@ -541,7 +541,7 @@ void rnp_cq_event(struct ibv_cq *base)
 	rnp_unlock_engine(ctx->engine, cancel);
 }
 
-/* ----------------------------------------------------------------------- destruction */
+/* -------------------------------------------- waiting for acknowledgements of events */
 void rnp_await_acks(const struct rnp_awaited *a)
 {
 	int cancel_state;

@@ -92,7 +92,7 @@ static uint32_t number_of(const struct kind *k, const void *object)
 	return number;
 }
 
-/* ------------------------------------------------------------------------- quarantine */
+/* ---------------------------------------------------- quarantine of destroyed objects */
 /* Destroyed objects of one kind, the oldest first. They stay reachable from here, so that
  * leak checkers do not report them.
  */
@@ -213,7 +213,7 @@ void rnp_object_free(enum rnp_kind kind, void *object)
 	put_last(&dead[kind], handle_of(kind, object));
 }
 
-/* ------------------------------------------------------------------------- the table */
+/* ------------------------------------------------- table of the objects of a context */
 static struct rnp_handle **buckets_of(struct rnp_handle_table *t)
 {
 	return t->bucket ? t->bucket : t->first;

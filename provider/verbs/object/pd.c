@@ -328,7 +328,7 @@ struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
 	return NULL;
 }
 
-/* --------------------------------------------------------------------------- buffers */
+/* ---------------------------------------------------------------- buffers for queues */
 /* Bytes. Buffers from this size on are mapped, so that only the used pages of a
  * large buffer need memory. Smaller ones are not, since a process may have at most
  * 65530 mappings.
@@ -414,7 +414,7 @@ void rnp_buffer_free(struct rnp_buffer *buf)
 		free(buf->addr);
 }
 
-/* ------------------------------------------------------------------------- addresses */
+/* ----------------------------------------------------------- conversion of addresses */
 enum {
 	/* Default hop limit of Linux (IPDEFTTL), for programs that set none. */
 	HOP_LIMIT_DEFAULT = 64,

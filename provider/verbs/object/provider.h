@@ -70,7 +70,8 @@ struct rnp_context {
 	 * destroyed do not refer to freed memory.
 	 */
 	bool is_closed;
-	LIST_ENTRY(rnp_context) closed; /* see plugin.c */
+	/* link in the list of closed contexts in plugin.c */
+	LIST_ENTRY(rnp_context) closed;
 };
 
 /* Returns the errno of a call, and sets errno if the call failed: programs read either.

@@ -119,7 +119,7 @@ static int add_cq(struct rnp_context *ctx, struct rnp_cq *cq)
 	return 0;
 }
 
-/* Returns 0 or a positive errno. */
+/* Checks the parameters of a new CQ. Returns 0 or a positive errno. */
 static int check_cq(const struct rnp_context *ctx, uint32_t cqe,
 		    const struct ibv_comp_channel *channel, uint32_t comp_vector)
 {

@@ -260,8 +260,8 @@ static void note_empty_poll(struct rnp_cq *cq)
 			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
 }
 
-/* Has the CQ an entry? Called by the engine while the program lingers. cq->lock is held,
- * as another thread may resize the CQ.
+/* Does the CQ have an entry? Called by the engine while the program lingers. cq->lock is
+ * held, as another thread may resize the CQ.
  */
 static bool entry_waits_locked(void *arg)
 {

@@ -269,7 +269,7 @@ static void ring_for_srq(const struct rnp_srq *srq, uint32_t count)
 	rnp_pcie_ring(rnp_engine_pcie(srq->ctx->engine), &bell);
 }
 
-/* -------------------------------------------------------------------- post functions */
+/* ---------------------------------------------------------- verbs that post requests */
 /* Takes the engine lock. Returns true if it has disabled cancellation, which is slow.
  * That is needed only with the PCIe layer: without it a post reaches no cancellation
  * point before rnp_engine_posted(), which disables cancellation itself.

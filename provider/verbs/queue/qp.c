@@ -22,8 +22,8 @@
 #include "steering.h"
 #include "transport/io/udp/net_udp.h"
 
-/* -------------------------------------------------------------------- multicast groups
- * Errnos are those of the kernel's ib_attach_mcast() and of its uverbs layer, which keeps
+/* --------------------------------------------------------------- multicast groups */
+/* Errnos are those of the kernel's ib_attach_mcast() and of its uverbs layer, which keeps
  * the list of a QP's groups: attaching twice is no error, and a QP that is in a group
  * cannot be destroyed. Sockets are opened and closed without the engine lock, as the
  * kernel may block these calls and the data path must not wait.
@@ -797,7 +797,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rnp_qp_skip_cqes(qp);
 	count_uses(qp, -1);
 	rnp_hca_remove(qp->ctx->hca, kind_of(qp));
-	qp->core = NULL; /* posts find that */
+	qp->core = NULL; /* later posts see that the QP was destroyed */
 }
 
 static void drain_events(struct rnp_qp *qp)

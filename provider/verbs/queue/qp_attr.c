@@ -472,7 +472,7 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 	return rc;
 }
 
-/* Returns 0; EIO in a fork() child; EINVAL: there is no such QP. */
+/* Looks up a QP. Returns 0; EIO in a fork() child; EINVAL: there is no such QP. */
 static int check_qp(const struct ibv_qp *base)
 {
 	const struct rnp_context *ctx = to_rnp_context(base->context);

@@ -105,7 +105,7 @@ static struct rnp_buffer new_ring(struct rnp_engine *e, uint32_t max_wr, uint32_
 				    .engine = e };
 }
 
-/* Returns 0 or a positive errno. */
+/* Allocates the core's SRQ and the ring of WQEs. Returns 0 or a positive errno. */
 static int alloc_ring(struct rnp_srq *srq, const struct ibv_srq_init_attr_ex *a)
 {
 	srq->core = malloc(rn_srq_size());
@@ -373,7 +373,7 @@ static int end_srq(struct rnp_context *ctx, struct rnp_srq *srq, int lock)
 	}
 	rnp_handle_remove(ctx, RNP_KIND_SRQ, srq);
 	free(srq->core);
-	srq->core = NULL; /* the next post finds that */
+	srq->core = NULL; /* the next post sees that the SRQ was destroyed */
 	return 0;
 }
 

@@ -113,7 +113,7 @@ int rnp_destroy_flow(struct ibv_flow *base)
 	return 0;
 }
 
-/* -------------------------------------------------------------------------- counters */
+/* ---------------------------------------------------------------- counters of frames */
 struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 					 struct ibv_counters_init_attr *attr)
 {

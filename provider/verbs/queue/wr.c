@@ -56,7 +56,7 @@ static struct rnp_wr_entry *last_wr(struct rnp_wr_list *list)
 	return &entry[list->entries.count - 1];
 }
 
-/* -------------------------------------------------------------------------- requests */
+/* --------------------------------------------------------------- beginning a request */
 static struct rnp_wr_entry *begin_wr(struct ibv_qp_ex *ex, enum rn_wr_opcode opcode)
 {
 	struct rnp_wr_list *list = list_of(ex);
@@ -181,7 +181,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 		entry->wr.compare_add = add;
 }
 
-/* --------------------------------------------------------------------------- setters */
+/* ------------------------------------------------------------- operands of a request */
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
@@ -377,7 +377,7 @@ static int complete_list(struct ibv_qp_ex *ex)
 	return rnp_set_errno(rc);
 }
 
-/* -------------------------------------------------------------------------- creation */
+/* ----------------------------------------------------- preparing a QP for ibv_wr_*() */
 static int new_list(struct rnp_qp *qp)
 {
 	qp->wr = calloc(1, sizeof(*qp->wr));
@@ -404,7 +404,8 @@ void rnp_wr_fini(struct rnp_qp *qp)
 {
 	const bool all = !qp->handle.was_named;
 
-	/* If it fails, some thread is between ibv_wr_start() and ibv_wr_complete(). */
+	/* If the trylock fails, a thread is between ibv_wr_start() and ibv_wr_complete().
+	 */
 	if (!qp->wr || (!all && pthread_mutex_trylock(&qp->wr->lock)))
 		return;
 	free_list(qp->wr);
