@@ -25,7 +25,7 @@
 
 typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
 
-/* guards: changes of the GOT slot */
+/* held while the GOT slot is changed */
 static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER;
 /* the function that the GOT slot pointed to before; set before the slot is changed */
 static ioctl_fn next_ioctl;

@@ -144,10 +144,10 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 
 /* ------------------------------------------ temporary context that shows the layouts */
 enum {
-	SCRATCH_LEN = 8192
 	/* size of the memory block in bytes; more than struct verbs_context, which has
 	 * 648 to 696
 	 */
+	SCRATCH_LEN = 8192
 };
 
 struct scratch {

@@ -79,7 +79,7 @@ enum {
 	CLOSED_MAX = 64,
 };
 
-static pthread_mutex_t closed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: closed */
+static pthread_mutex_t closed_lock = PTHREAD_MUTEX_INITIALIZER; /* guards @closed */
 static LIST_HEAD(, rnp_context) closed = LIST_HEAD_INITIALIZER(closed);
 
 static void forget_in_child(void)

@@ -23,7 +23,7 @@ struct rnp_mr {
 	struct rnp_handle handle;
 	struct rn_mr core;
 	LIST_ENTRY(rnp_mr) link;
-	/* the domain; the program might change base.ibv_mr.pd */
+	/* copy of base.ibv_mr.pd, which the program might change */
 	struct ibv_pd *pd;
 	/* for an import, the region itself, and the fields below are not used;
 	 * otherwise NULL
@@ -51,7 +51,7 @@ struct rnp_mw {
 	struct ibv_mw base;
 	struct rnp_handle handle;
 	struct rn_mr core;
-	struct ibv_pd *pd;	 /* the program might change base.pd */
+	struct ibv_pd *pd;	 /* copy of base.pd, which the program might change */
 	LIST_ENTRY(rnp_mw) link; /* guarded by the engine lock */
 	struct rn_stats_object *record;
 };

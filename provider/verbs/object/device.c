@@ -61,7 +61,8 @@ struct rnp_hca {
 	uint32_t last_pd, last_key, last_dm, last_srqn, last_xrcd, last_cq;
 };
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: hcas, refs */
+/* guards the list @hcas, and rnp_hca.refs */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rnp_hca) hcas = LIST_HEAD_INITIALIZER(hcas);
 
 /* Resets list and lock in a fork() child: another thread of the parent may have held the

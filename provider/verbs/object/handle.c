@@ -101,8 +101,8 @@ struct quarantine {
 	unsigned count;
 };
 
-static pthread_mutex_t dead_lock =
-	PTHREAD_MUTEX_INITIALIZER; /* guards: dead; innermost */
+/* guards @dead; taken as the last of several locks */
+static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct quarantine dead[RNP_KINDS];
 
 static void lock_dead(void)

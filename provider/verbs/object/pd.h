@@ -121,7 +121,7 @@ struct rnp_ah {
 	struct ibv_ah base;
 	struct rnp_handle handle;
 	LIST_ENTRY(rnp_ah) link; /* guarded by the engine lock */
-	struct ibv_pd *pd;	 /* the program might change base.pd */
+	struct ibv_pd *pd;	 /* copy of base.pd, which the program might change */
 	struct rn_av av;
 };
 
@@ -130,7 +130,7 @@ static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah)
 	return (struct rnp_ah *)ah;
 }
 
-/* ------------------------------------------------------------------------- functions */
+/* -------------------------------------- functions for domains, buffers and addresses */
 /* Count one more object that uses this handle and its domain, or one less. A handle that
  * was unimported meanwhile is freed with its last object.
  */

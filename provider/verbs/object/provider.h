@@ -49,7 +49,8 @@ struct rnp_context {
 	/* number of cmd_fd's open file; contexts that share the file have equal numbers
 	 */
 	uint64_t file;
-	pthread_mutex_t channel_lock; /* guards: channels; innermost */
+	/* guards @channels; taken as the last of several locks */
+	pthread_mutex_t channel_lock;
 	LIST_HEAD(, rnp_channel) channels;
 	/* All objects that exist in the device; guarded by the engine lock. */
 	LIST_HEAD(, rnp_qp) qps;

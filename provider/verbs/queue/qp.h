@@ -31,7 +31,7 @@ struct rnp_qp {
 	 * context closed. Guarded by the engine lock.
 	 */
 	struct rn_qp *core;
-	/* the domain, or NULL for a target QP; the program might change base.qp.pd */
+	/* copy of base.qp.pd, which the program might change; NULL for a target QP */
 	struct ibv_pd *pd;
 	struct rnp_buffer block;
 	/* Memory lent to @core for incoming and for outgoing READs and atomics, or

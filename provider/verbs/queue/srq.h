@@ -23,7 +23,7 @@ struct rnp_srq {
 	LIST_ENTRY(rnp_srq) link; /* guarded by the engine lock */
 	/* the core's SRQ, in memory of its own; NULL: the SRQ was destroyed */
 	struct rn_srq *core;
-	struct ibv_pd *pd; /* the program might change base.pd */
+	struct ibv_pd *pd; /* copy of base.pd, which the program might change */
 	struct rnp_buffer ring;
 	/* number of the SRQ and maximum SGEs of a WQE; they do not change */
 	uint32_t number, max_sge;

@@ -83,7 +83,7 @@ static inline struct rnp_counters *to_rnp_counters(struct ibv_counters *counters
 	return (struct rnp_counters *)counters;
 }
 
-/* ------------------------------------------------------------------------- functions */
+/* ---------------------------------------- functions for flow rules, counters and WQs */
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
 /* Removes a flow rule from the device; only before its QP. */
