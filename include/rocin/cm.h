@@ -98,9 +98,10 @@ struct rn_cm_cfg {
 	uint32_t timeout_scale;
 	uint64_t *stats; /* array of RN_CM_STAT_COUNT counters, or NULL */
 	/* Has the QP @qpn of this side, which awaits an RTU, received a request of the
-	 * peer? Asked each time before a REP would be sent again or given up: such a
-	 * request proves the same as the RTU, which may be lost. May return false if this
-	 * is not known. It must not call any function of the table. NULL: never.
+	 * peer, or its answer to a request? Asked each time before a REP would be sent
+	 * again or given up: this proves the same as the RTU, which may be lost. May
+	 * return false if this is not known. It must not call any function of the table.
+	 * NULL: never.
 	 */
 	bool (*has_request)(void *ctx, const struct rn_cm_info *info, uint32_t qpn);
 	void *ctx; /* first argument of has_request() */

@@ -267,7 +267,9 @@ struct rn_rnr {
 };
 void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr);
 
-/* Has the peer of an RC or XRC QP acknowledged any request since it came to RTS? */
+/* Has the peer of an RC or XRC QP acknowledged any request since it came to RTS, or sent
+ * an RNR NAK?
+ */
 bool rn_qp_was_answered(const struct rn_qp *qp);
 
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp);

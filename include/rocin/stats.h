@@ -153,7 +153,7 @@ struct rn_stats_qp {
 	uint32_t cc_rate;
 	uint32_t pdn; /* number of the protection domain; 0: none */
 	/* PSN of the next request to be sent, and PSN of the next request expected.
-	 * @rq_psn may have the flag RN_STATS_NO_RECV above the PSN.
+	 * @rq_psn may have the flags RN_STATS_NO_RECV and RN_STATS_ANSWERED above the PSN.
 	 */
 	uint32_t sq_psn, rq_psn;
 };
@@ -162,6 +162,10 @@ enum {
 	RN_STATS_PSN_MASK = 0xffffff,
 	/* The request that is expected has come, but there was no receive for it. */
 	RN_STATS_NO_RECV = 1 << 30,
+	/* The peer has acknowledged a request since the QP was connected, or has answered
+	 * that it has no receive for one.
+	 */
+	RN_STATS_ANSWERED = 1 << 29,
 };
 
 /* Objects other than QPs that have records. */

@@ -639,7 +639,7 @@ static void repeat(struct rn_cm *cm, struct rn_cm_conn *conn)
 	rn_cm_say_again(cm, conn);
 }
 
-/* Does a request of the peer replace the RTU? By the specification the RTU is not
+/* Does a packet of the peer's QP replace the RTU? By the specification the RTU is not
  * repeated once the active side uses its QP (12.9.7.2, state REP Sent), and a peer whose
  * address is not proven gets too few copies of the REP to cause a new RTU.
  */

@@ -132,7 +132,8 @@ struct rn_requester {
 	 * last. Cleared when una advances, or when peer->taken has changed.
 	 */
 	bool knows_taken;
-	bool was_answered; /* una has advanced since RTS */
+	/* The peer has acknowledged a request since RTS, or sent an RNR NAK. */
+	bool was_answered;
 	uint32_t taken;
 	uint32_t sqd_limit; /* SQD: index in sq of the first WQE that must not start */
 	rn_ns ack_deadline; /* expiry of the local ACK timer; RN_NEVER: it does not run */
@@ -708,7 +709,8 @@ static inline void rn_qp_publish(struct rn_qp *qp)
 	__atomic_store_n(&s->sq_psn, qp->req.next_psn.v, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->rq_psn,
 			 qp->rsp.exp_psn.v |
-				 (rn_rsp_lacks_recv(qp) ? RN_STATS_NO_RECV : 0),
+				 (rn_rsp_lacks_recv(qp) ? RN_STATS_NO_RECV : 0) |
+				 (qp->req.was_answered ? RN_STATS_ANSWERED : 0),
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&s->mig_state, (uint8_t)qp->attr.mig_state, __ATOMIC_RELAXED);
 }

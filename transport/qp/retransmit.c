@@ -311,6 +311,7 @@ static void note_rnr(struct rn_qp *qp, rn_ns now, const struct rn_aeth *aeth)
 {
 	struct rn_requester *req = &qp->req;
 
+	req->was_answered = true;
 	req->rnr.naks++;
 	req->rnr.at = now;
 	req->rnr.msn = aeth->msn;

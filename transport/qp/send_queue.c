@@ -248,7 +248,7 @@ void rn_req_reset(struct rn_qp *qp)
 	struct rn_requester *req = &qp->req;
 
 	req->sq.head = req->sq.tail = 0;
-	req->drained_event = false;
+	req->drained_event = req->was_answered = false;
 	rn_pace_reset(qp);
 	memset(&req->rnr, 0, sizeof(req->rnr));
 	req->next_psn = rn_psn(0);

@@ -15,7 +15,7 @@ static bool has_request(void *ctx, const struct rn_cm_info *info, uint32_t qpn)
 
 	assert_int_equal(info->qp.rq_psn, 0x100 + qpn); /* see kit_offer() */
 	e->asked++;
-	return qpn == e->qpn_with_request;
+	return e->sees ? e->sees(info, qpn) : qpn == e->qpn_with_request;
 }
 
 static void open_end(struct end *e, uint32_t conns, uint8_t number)

@@ -30,6 +30,8 @@ struct end {
 	/* the QP that has received a request of its peer; 0: none */
 	uint32_t qpn_with_request;
 	unsigned asked; /* how often the CM has asked whether a QP has */
+	/* answers in place of @qpn_with_request, if not NULL */
+	bool (*sees)(const struct rn_cm_info *info, uint32_t qpn);
 };
 
 /* "a" asks, "b" is asked. */

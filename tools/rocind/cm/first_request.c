@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* first_request.c - tells the connection manager whether a QP that awaits an RTU has
- * received a request of its peer, which replaces the RTU.
+ * received a request of its peer, or an answer to a request of its own, which replaces
+ * the RTU.
  *
  * A kernel learns that from its driver, if the QP is in RTR and the program passes on the
  * event (rdma_notify()). Programs of librdmacm have their QPs in RTS before they accept,
@@ -35,10 +36,12 @@ static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
 	return NULL;
 }
 
-/* Has the QP received a request since it was connected to this peer? If it has executed
- * one, the PSN that it expects has advanced; if it has no receive for one yet, its record
- * has RN_STATS_NO_RECV. Only the peer knows the first PSN, so no other sender can cause
- * this.
+/* Has the QP received a request, or an answer, since it was connected to this peer? If it
+ * has executed a request, the PSN that it expects has advanced; if it has no receive for
+ * one yet, its record has RN_STATS_NO_RECV. Only the peer knows the first PSN, so no
+ * other sender can cause this. If the program sends before it hears of the RTU, which its
+ * QP in RTS allows, and the peer answers, the record has RN_STATS_ANSWERED: the peer has
+ * got the REP, and its QP is connected.
  */
 static bool has_moved(const struct rn_stats_qp *rec, const struct rn_cm_qp *qp)
 {

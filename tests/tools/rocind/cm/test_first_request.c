@@ -77,7 +77,7 @@ static bool is_seen(unsigned gid, uint32_t qpn)
 	return rnd_cm_has_request(server.cm, &info, qpn);
 }
 
-static void a_request_is_one_that_moves_the_psn_or_lacks_a_receive(void **state)
+static void a_request_moves_the_psn_or_lacks_a_receive_or_is_answered(void **state)
 {
 	struct program p = begin(0, 1);
 
@@ -87,6 +87,9 @@ static void a_request_is_one_that_moves_the_psn_or_lacks_a_receive(void **state)
 	show(&p, 0);
 	assert_false(is_seen(0, p.qpn));
 	p.rec.rq_psn = PSN | RN_STATS_NO_RECV;
+	show(&p, 0);
+	assert_true(is_seen(0, p.qpn));
+	p.rec.rq_psn = PSN | RN_STATS_ANSWERED;
 	show(&p, 0);
 	assert_true(is_seen(0, p.qpn));
 	p.rec.rx_packets = 0;
@@ -167,7 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			a_request_is_one_that_moves_the_psn_or_lacks_a_receive,
+			a_request_moves_the_psn_or_lacks_a_receive_or_is_answered,
 			server_setup, server_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_queue_pair_that_is_not_connected_has_none, server_setup,
