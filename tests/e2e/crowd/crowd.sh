@@ -6,9 +6,9 @@
 # usage: crowd.sh PROCESSES QPS	QPS of each process
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+# shellcheck source=growth_lib.sh
+. "$(dirname "$0")/growth_lib.sh"
 processes=$1 qps=$2
-descriptors() { find "/proc/$1/fd" | wc -l; }
-kilobytes() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
 
 # One that stays, so that rocind does.
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/first" "$work/last" 2 &
