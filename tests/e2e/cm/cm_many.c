@@ -9,13 +9,15 @@
  *		and has flushed its receive request, or has been told that its device is
  *		gone
  *	  cm_many storm ADDRESS PORT SECONDS AT-A-TIME
- *		make and break connections, AT-A-TIME of them under way at any moment
- *	  cm_many ids ADDRESS PORT SECONDS
- *		make and destroy ids: two commands to rocind, one after the other
+ *		make and break connections, AT-A-TIME of them under way at any moment,
+ *with 0 SECONDS until a byte or end of file on standard input; says every second how many
+ *there were so far cm_many ids ADDRESS PORT SECONDS make and destroy ids: two commands to
+ *rocind, one after the other
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <string.h>
@@ -262,13 +264,21 @@ static int hold(unsigned count)
 
 static int storm(double seconds, unsigned at_a_time)
 {
-	double start = now(), cpu = cpu_time();
+	double start = now(), cpu = cpu_time(), report = start + 1;
+	struct pollfd input = { .fd = 0, .events = POLLIN };
 
-	my.until = start + seconds;
+	my.until = seconds > 0 ? start + seconds : INFINITY;
 	for (unsigned i = 0; i < at_a_time; i++)
 		begin();
-	while (my.alive)
+	while (my.alive) {
 		wait_for_event();
+		if (now() < report)
+			continue;
+		printf("made %lu at %.3f\n", my.made, now() - start);
+		report = now() + 1;
+		if (isinf(my.until) && poll(&input, 1, 0) == 1)
+			my.until = start;
+	}
 	printf("connections %lu failed %u cpu_ms %.0f per_second %.0f\n", my.made,
 	       my.failed, 1e3 * (cpu_time() - cpu), (double)my.made / (now() - start));
 	return my.failed != 0;
