@@ -635,9 +635,7 @@ static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     done < r->dma_len ? r->dma_len - done : 0);
 }
 
-/* Compares the address and operands of a request that is sent again with those of its
- * first transmission.
- */
+/* Compares address and operands of a repeated request with those of the first one. */
 static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
 {
 	const struct rn_packet *p = job->p;
@@ -851,9 +849,7 @@ static void place_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 			rn_watch_doubt(f);
 		return;
 	}
-	/* On UC no request is sent again, so a request with an unexpected PSN is a new
-	 * one (9.8.2.2).
-	 */
+	/* On UC no request is sent again: one with an unexpected PSN is new (9.8.2.2). */
 	if (d < 0 && f->half.class != RN_CLASS_UC) {
 		note_retransmission(job, f, r);
 		doubt_restart(job, f);

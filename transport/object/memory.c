@@ -527,8 +527,8 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 	return mem->read(dev->cfg.mem_ctx, dst, src, len, attr, tag);
 }
 
-/* Copies the SGE, or the part of it, that @use describes to a packet. Arguments and
- * result as in rn_gather().
+/* Copies the SGE, or the part of it, that @use describes to a packet. The arguments and
+ * the result are those of rn_gather().
  */
 // NOLINTNEXTLINE(readability-function-size): each parameter is needed
 static inline enum rn_mem_result gather_piece(struct rn_qp *qp,

@@ -599,6 +599,7 @@ static void repeat_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, i);
 }
 
+/* Repeats the response to an atomic, now or when the operation has been executed. */
 static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 {
 	struct rn_resource *r;
@@ -610,7 +611,6 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	if (r->kind != RN_OP_KIND_ATOMIC || r->va != q->atomic.va ||
 	    r->rkey != q->atomic.rkey || r->atomic_op != rn_op_atomic(q->flags))
 		return;
-	/* the response is sent now, or when the operation has been executed */
 	rn_rsp_due(qp, i);
 }
 

@@ -213,8 +213,8 @@ enum {
 };
 const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_MAX]);
 
-/* Prints a paragraph for each half-connection, as the function .end of a form of output.
- * @ctx: FILE.
+/* Prints a paragraph for each half-connection; serves as rn_dump_form.end. @ctx: the FILE
+ * to print to.
  */
 int rn_dump_stats_print(void *ctx, const struct rn_watch *w);
 

@@ -22,7 +22,7 @@ struct example {
 	const char *question; /* the question that the example answers, in one line */
 	const char *knobs;    /* value of the option --pcie for the program */
 	const char *expected; /* the expected behaviour of the program, in words */
-	const char *why;      /* why that is wrong, with the rule */
+	const char *why;      /* why the program is wrong, and which rule says so */
 	const char *remedy;
 };
 

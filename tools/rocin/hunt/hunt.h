@@ -67,7 +67,7 @@ struct rn_hunt_end {
 
 /* Creates the directory for the files of the runs. Returns 0 or -errno. */
 int rn_hunt_begin(struct rn_hunt *h);
-/* Removes that directory. */
+/* Removes the directory that rn_hunt_begin() has created. */
 void rn_hunt_finish(struct rn_hunt *h);
 
 /* Removes the progress line from the screen. */

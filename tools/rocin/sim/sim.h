@@ -23,7 +23,7 @@ struct rn_sim_incast {
 	bool json;
 };
 
-/* Returns the exit status of the program. */
+/* Runs `rocin sim --incast`. Returns the exit status of the program. */
 int rn_sim_incast(const struct rn_sim_incast *args);
 
 /* ---------------------------------------------------------- rocin sim --connections */
@@ -37,7 +37,7 @@ struct rn_sim_connections {
 	bool trace, json, hashes;
 };
 
-/* Returns the exit status of the program. */
+/* Runs `rocin sim --connections`. Returns the exit status of the program. */
 int rn_sim_connections(const struct rn_sim_connections *args);
 
 /* ------------------------------------------------------------- rocin sim --topology */
@@ -66,7 +66,7 @@ enum {
 error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 			      struct argp_state *state);
 
-/* Returns the exit status of the program. */
+/* Runs `rocin sim --topology`. Returns the exit status of the program. */
 int rn_sim_fat_tree(const struct rn_sim_fat_tree *args);
 
 /* --------------------------------------------------------------- rocin sim --replay */

@@ -70,8 +70,8 @@ void rnd_process_detach(int keep_fd)
 {
 	unsigned keep = keep_fd > STDERR_FILENO ? (unsigned)keep_fd : STDERR_FILENO;
 
-	/* Standard input is a pipe to the process that waits for the start. It gets our
-	 * error messages until the log file is open.
+	/* Standard input is a pipe to the process that waits for the start. That process
+	 * gets our error messages until the log file is open.
 	 */
 	(void)dup2(STDIN_FILENO, STDERR_FILENO);
 	close_between(STDERR_FILENO + 1, keep - 1);

@@ -44,7 +44,7 @@ struct rn_udp_cfg {
 	bool gso;	   /* try to send super-packets (UDP_SEGMENT) */
 	bool connected;	   /* use connected sockets, as described above */
 	bool uring;	   /* use io_uring if the kernel supports it */
-	uint16_t own_port; /* source port of packets to this host; 0: as of others */
+	uint16_t own_port; /* source port of packets to this host; 0: no special port */
 	/* RN_STAT_COUNT counters, of which SOCK_OVERFLOW is written */
 	uint64_t *stats;
 };
