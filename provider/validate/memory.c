@@ -34,8 +34,8 @@ static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_ob
 	if (a->process || b->process)
 		return a->process == b->process && a->device == b->device && a->pdn &&
 		       b->pdn && a->pdn != b->pdn;
-	return rn_val_is_of_same_device(a, b) && pd_a && pd_b &&
-	       pd_a->number != pd_b->number;
+	return pd_a && pd_b && pd_a->number != pd_b->number &&
+	       rn_val_is_of_same_device(a, b);
 }
 
 /* ------------------------------------------------------------------- local buffers */

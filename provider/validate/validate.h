@@ -24,6 +24,7 @@
 struct rn_val;
 struct rn_val_object;
 struct rn_val_wr;
+struct rn_val_queue;
 
 /* -------------------------------------------------------------------- rules */
 /* Severity: symbol, name, and what it says. */
@@ -296,6 +297,10 @@ struct rn_val_completion {
 	 * from the model after the event.
 	 */
 	const struct rn_val_wr *wr;
+	/* the queue in which @wr was found, and its place there; not of a receive of XRC
+	 */
+	struct rn_val_queue *queue;
+	uint32_t at;
 };
 
 struct rn_val_poll {

@@ -14,16 +14,6 @@ static bool is_active(const struct rn_val_object *qp)
 	return qp->qp.state != IBV_QPS_ERR && qp->qp.state != IBV_QPS_RESET;
 }
 
-/* Returns the first object of a kind that was used to create @o, or NULL. */
-static struct rn_val_object *parent_of(const struct rn_val_object *o,
-				       enum rn_val_kind kind)
-{
-	for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
-		if (rn_val_is(o->parent[i], kind))
-			return o->parent[i];
-	return NULL;
-}
-
 /* Marks the SRQs of an XRC domain as idle or in use: all target QPs of the domain share
  * them.
  */
@@ -37,7 +27,7 @@ static void set_domain_idle(struct rn_val *v, struct rn_val_object *xrcd, bool i
 /* Notes that a QP may take receives from now on, or no longer. */
 static void set_active(struct rn_val *v, struct rn_val_object *qp, bool was, bool is)
 {
-	struct rn_val_object *srq = qp->qp.srq, *xrcd = parent_of(qp, RN_VAL_XRCD);
+	struct rn_val_object *srq = qp->qp.srq, *xrcd = rn_val_parent_of(qp, RN_VAL_XRCD);
 
 	if (was == is)
 		return;
@@ -57,8 +47,8 @@ static void set_active(struct rn_val *v, struct rn_val_object *qp, bool was, boo
  */
 void rn_val_begin_srq(struct rn_val_object *srq)
 {
-	struct rn_val_object *xrcd = parent_of(srq, RN_VAL_XRCD),
-			     *cq = parent_of(srq, RN_VAL_CQ);
+	struct rn_val_object *xrcd = rn_val_parent_of(srq, RN_VAL_XRCD),
+			     *cq = rn_val_parent_of(srq, RN_VAL_CQ);
 
 	if (!xrcd || !cq)
 		return;
@@ -69,7 +59,7 @@ void rn_val_begin_srq(struct rn_val_object *srq)
 
 void rn_val_end_srq(struct rn_val_object *srq)
 {
-	struct rn_val_object *cq = parent_of(srq, RN_VAL_CQ),
+	struct rn_val_object *cq = rn_val_parent_of(srq, RN_VAL_CQ),
 			     **at = cq ? &cq->cq.xrc_srqs : NULL;
 
 	while (at && *at && *at != srq)

@@ -111,20 +111,11 @@ struct rn_val_object *rn_val_bound_mr(struct rn_val *v, const struct rn_val_bind
 	return rn_val_is(mr, RN_VAL_MR) && b->len ? mr : NULL;
 }
 
-struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
+struct rn_val_object *rn_val_parent_of(const struct rn_val_object *o,
+				       enum rn_val_kind kind)
 {
-	for (unsigned i = 0; o && i < RN_VAL_PARENTS && o->parent[i]; i++)
-		if (o->parent[i]->kind == RN_VAL_PD)
-			return o->parent[i];
-	return NULL;
-}
-
-const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
-{
-	if (rn_val_is(o, RN_VAL_CONTEXT))
-		return o;
-	for (unsigned i = 0; o && i < RN_VAL_PARENTS; i++)
-		if (rn_val_is(o->parent[i], RN_VAL_CONTEXT))
+	for (unsigned i = 0; i < RN_VAL_PARENTS; i++)
+		if (rn_val_is(o->parent[i], kind))
 			return o->parent[i];
 	return NULL;
 }

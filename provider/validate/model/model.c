@@ -18,7 +18,7 @@ enum {
 
 static struct rn_val_wr *slot(struct rn_val_queue *q, uint32_t i)
 {
-	return &q->ring[(q->first + i) % q->room];
+	return &q->ring[(q->first + i) & (q->room - 1)];
 }
 
 static bool enlarge(struct rn_val_queue *q)
@@ -74,11 +74,13 @@ static void set_unsure(const struct rn_val_object *o, const struct rn_val_event 
 
 static void drop_first(struct rn_val *v, struct rn_val_queue *q, struct rn_val_object *cq)
 {
+	struct rn_val_wr *first = slot(q, 0);
+
 	if (!q->is_idle)
-		rn_val_end_use(v, slot(q, 0));
-	promise(cq, -(int)slot(q, 0)->is_signaled);
-	q->fetching -= slot(q, 0)->is_fetching;
-	q->first = (q->first + 1) % q->room;
+		rn_val_end_use(v, first);
+	promise(cq, -(int)first->is_signaled);
+	q->fetching -= first->is_fetching;
+	q->first = (q->first + 1) & (q->room - 1);
 	q->count--;
 	q->completed++;
 }
@@ -86,12 +88,14 @@ static void drop_first(struct rn_val *v, struct rn_val_queue *q, struct rn_val_o
 static void drop_at(struct rn_val *v, struct rn_val_queue *q, uint32_t at,
 		    struct rn_val_object *cq)
 {
-	struct rn_val_wr dropped = *slot(q, at);
+	if (at) {
+		struct rn_val_wr dropped = *slot(q, at);
 
-	/* The entries before it move up by one place. */
-	for (uint32_t i = at; i > 0; i--)
-		*slot(q, i) = *slot(q, i - 1);
-	*slot(q, 0) = dropped;
+		/* The entries before it move up by one place. */
+		for (uint32_t i = at; i > 0; i--)
+			*slot(q, i) = *slot(q, i - 1);
+		*slot(q, 0) = dropped;
+	}
 	drop_first(v, q, cq);
 }
 
@@ -370,19 +374,24 @@ void rn_val_model_free(struct rn_val *v)
 }
 
 /* -------------------------------------------------------------------- posts */
+/* Sets all members but the entries behind the last SGE, which nobody looks at. */
 static void fill_wr(struct rn_val_wr *wr, const struct rn_val_request *r, uint32_t stack)
 {
-	*wr = (struct rn_val_wr){ .wr_id = r->wr_id,
-				  .opcode = r->opcode,
-				  .flags = r->flags,
-				  .sge_count = r->sge_count,
-				  .remote_addr = r->remote_addr,
-				  .rkey = r->rkey,
-				  .len = rn_val_length_of(r),
-				  .ah = r->ah,
-				  .stack = stack };
-	for (uint32_t i = 0; i < r->sge_count && i < RN_VAL_SGES; i++)
+	wr->wr_id = r->wr_id;
+	wr->opcode = r->opcode;
+	wr->flags = r->flags;
+	wr->sge_count = r->sge_count;
+	wr->remote_addr = r->remote_addr;
+	wr->rkey = r->rkey;
+	wr->len = rn_val_length_of(r);
+	wr->ah = r->ah;
+	wr->stack = stack;
+	wr->is_signaled = wr->is_fetching = false;
+	for (uint32_t i = 0; i < r->sge_count && i < RN_VAL_SGES; i++) {
 		wr->sge[i] = r->sge[i];
+		wr->mr_life[i] = 0;
+	}
+	wr->ah_life = 0;
 }
 
 static void begin_sends(struct rn_val *v, struct rn_val_object *o,
@@ -570,7 +579,6 @@ static void drop_xrc_receives(struct rn_val *v, const struct rn_val_object *cq,
 static void match(struct rn_val *v, struct rn_val_event *e)
 {
 	struct rn_val_completion *c = &e->completion;
-	uint32_t at;
 
 	/* The QP number is looked up on the device of the CQ, as another device may have
 	 * a QP with the same number.
@@ -584,13 +592,15 @@ static void match(struct rn_val *v, struct rn_val_event *e)
 	}
 	if (!c->qp)
 		return;
-	c->wr = find_wr(queue_of(c->qp, c->is_recv), c->wc->wr_id, is_telling(c), &at);
+	c->queue = queue_of(c->qp, c->is_recv);
+	c->wr = find_wr(c->queue, c->wc->wr_id, is_telling(c), &c->at);
 	/* The opcode of a completion with an error is not valid, so the queue is found by
 	 * looking for the request in both queues.
 	 */
 	if (c->wr || c->wc->status == IBV_WC_SUCCESS)
 		return;
-	c->wr = find_wr(queue_of(c->qp, !c->is_recv), c->wc->wr_id, false, &at);
+	c->queue = queue_of(c->qp, !c->is_recv);
+	c->wr = find_wr(c->queue, c->wc->wr_id, false, &c->at);
 	c->is_recv = c->wr ? !c->is_recv : c->is_recv;
 }
 
@@ -598,8 +608,6 @@ static void complete(struct rn_val *v, const struct rn_val_event *e)
 {
 	const struct rn_val_completion *c = &e->completion;
 	struct rn_val_object *o = c->qp;
-	struct rn_val_queue *q;
-	uint32_t at;
 
 	if (may_be_of_xrc(e))
 		drop_xrc_receives(v, e->object, c->wc->wr_id);
@@ -607,7 +615,6 @@ static void complete(struct rn_val *v, const struct rn_val_event *e)
 		return;
 	if (c->wc->status == IBV_WC_SUCCESS && c->wc->wc_flags & IBV_WC_WITH_INV)
 		invalidate(v, o, c->wc->invalidated_rkey);
-	q = queue_of(o, c->is_recv);
 	if (c->wc->status != IBV_WC_SUCCESS) {
 		add_step(&o->qp, (struct rn_val_step){ .what = RN_VAL_STEP_ERROR,
 						       .a = (int)c->wc->status,
@@ -616,15 +623,15 @@ static void complete(struct rn_val *v, const struct rn_val_event *e)
 			set_state(v, o, IBV_QPS_ERR);
 		rn_val_share(v, o);
 	}
-	if (!find_wr(q, c->wc->wr_id, is_telling(c), &at))
+	if (!c->wr || !c->queue)
 		return;
 	if (c->is_recv) {
-		drop_at(v, q, at, o->qp.srq ? NULL : o->qp.recv_cq);
+		drop_at(v, c->queue, c->at, o->qp.srq ? NULL : o->qp.recv_cq);
 		return;
 	}
 	/* The requests before this one have completed, too, but silently. */
-	for (uint32_t i = 0; i <= at; i++)
-		drop_first(v, q, o->qp.send_cq);
+	for (uint32_t i = 0; i <= c->at; i++)
+		drop_first(v, c->queue, o->qp.send_cq);
 }
 
 /* --------------------------------------------------------------------- state */

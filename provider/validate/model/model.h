@@ -41,7 +41,7 @@ struct rn_val_wr {
 };
 
 /* The outstanding requests of a queue in the order of their posts: entries [first, first
- * + count) of a ring of @room entries.
+ * + count) of a ring of @room entries, which is 0 or a power of two.
  */
 struct rn_val_queue {
 	struct rn_val_wr *ring;
@@ -58,7 +58,7 @@ struct rn_val_queue {
 static inline const struct rn_val_wr *rn_val_queued(const struct rn_val_queue *q,
 						    uint32_t i)
 {
-	return &q->ring[(q->first + i) % q->room];
+	return &q->ring[(q->first + i) & (q->room - 1)];
 }
 
 /* An entry of the history of a QP, which reports print. */
@@ -217,6 +217,8 @@ struct rn_val_object {
 	bool is_gone;	 /* it was destroyed */
 	bool is_closing; /* a call that destroys it has begun */
 	struct rn_val_object *parent[RN_VAL_PARENTS];
+	/* the first of these that is a PD, and the first that is a context; or NULL */
+	struct rn_val_object *pd, *context;
 	struct rn_val_tie tie[RN_VAL_PARENTS]; /* its entry in each parent's list */
 	struct rn_val_tie *newest_user;
 	uint32_t users; /* number of living objects that have it as parent */
@@ -387,15 +389,11 @@ static inline bool rn_val_has_srq(const struct rn_val_object *qp)
 }
 /* Returns the receive queue of a QP of this process, which may be that of its SRQ. */
 const struct rn_val_queue *rn_val_receives_of(const struct rn_val_object *qp);
-/* Returns the context in which an object was created, or NULL. */
-const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o);
 /* Do two objects of this process belong to one device? Numbers of objects can be compared
  * only then.
  */
 bool rn_val_is_of_same_device(const struct rn_val_object *a,
 			      const struct rn_val_object *b);
-/* Returns the PD in which an object was created, or NULL. */
-struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o);
 /* Does a request write to its local buffer? */
 static inline bool rn_val_fetches(enum ibv_wr_opcode opcode)
 {
@@ -439,6 +437,18 @@ static inline bool rn_val_is(const struct rn_val_object *o, enum rn_val_kind kin
 	return o && o->kind == kind;
 }
 
+/* Returns the PD in which an object was created, or NULL. */
+static inline struct rn_val_object *rn_val_pd_of(const struct rn_val_object *o)
+{
+	return o ? o->pd : NULL;
+}
+
+/* Returns the context in which an object was created, or that it is; or NULL. */
+static inline const struct rn_val_object *rn_val_context_of(const struct rn_val_object *o)
+{
+	return rn_val_is(o, RN_VAL_CONTEXT) || !o ? o : o->context;
+}
+
 /* Returns how many of the first @count requests of a post to a QP will add a completion
  * to their CQ.
  */
@@ -447,9 +457,11 @@ static inline uint32_t rn_val_promises(const struct rn_val_object *o,
 {
 	uint32_t promises = 0;
 
-	for (uint32_t i = 0; i < count && i < e->post.count; i++)
-		promises += e->kind == RN_VAL_POST_RECV || o->qp.sq_sig_all ||
-			    e->post.request[i].flags & IBV_SEND_SIGNALED;
+	count = count < e->post.count ? count : e->post.count;
+	if (e->kind == RN_VAL_POST_RECV || o->qp.sq_sig_all)
+		return count;
+	for (uint32_t i = 0; i < count; i++)
+		promises += (e->post.request[i].flags & IBV_SEND_SIGNALED) != 0;
 	return promises;
 }
 
@@ -464,6 +476,9 @@ unsigned rn_val_bucket_of(uint64_t key);
 /* Returns the living object with that handle, or NULL. */
 struct rn_val_object *rn_val_living_at(const struct rn_val *v, const void *handle);
 struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
+/* Returns the first object of a kind that was used to create @o, or NULL. */
+struct rn_val_object *rn_val_parent_of(const struct rn_val_object *o,
+				       enum rn_val_kind kind);
 /* Add a living QP or MR to the tables in which it is found by its number and (an MR) by
  * its address, and remove it from them.
  */

@@ -10,11 +10,19 @@
 #include "model.h"
 
 /* --------------------------------------------------------------------------- objects */
+static void set_parent(struct rn_val_object *user, unsigned i,
+		       struct rn_val_object *parent)
+{
+	user->parent[i] = parent;
+	user->pd = rn_val_parent_of(user, RN_VAL_PD);
+	user->context = rn_val_parent_of(user, RN_VAL_CONTEXT);
+}
+
 void rn_val_tie(struct rn_val_object *user, unsigned i, struct rn_val_object *parent)
 {
 	struct rn_val_tie *t = &user->tie[i];
 
-	user->parent[i] = parent;
+	set_parent(user, i, parent);
 	*t = (struct rn_val_tie){ .user = user, .older = parent->newest_user };
 	if (t->older)
 		t->older->newer = t;
@@ -36,7 +44,7 @@ void rn_val_untie(struct rn_val_object *user, unsigned i)
 	if (t->older)
 		t->older->newer = t->newer;
 	parent->users--;
-	user->parent[i] = NULL;
+	set_parent(user, i, NULL);
 }
 
 /* -------------------------------------------------------------------------- requests */
