@@ -19,13 +19,19 @@ void rn_stacks_init(void);
 /* Stores the caller's stack, which the unwinder finds, and returns its number. */
 uint32_t rn_stacks_take(void);
 
+/* As rn_stacks_take_again(). @site: the address to which the caller will return. */
+uint32_t rn_stacks_take_at(const void *site) __attribute__((noinline));
+
 /* Returns the same number as rn_stacks_take(), and costs only a few loads if this thread
  * has called from the same place before. A frame ends at the same address each time that
  * a function is called at the same depth. So the return addresses that were found there
  * once are compared with those that are there now; if all are equal, the stack is the
  * same. Not for signal handlers.
  */
-uint32_t rn_stacks_take_again(void) __attribute__((noinline));
+static inline __attribute__((always_inline)) uint32_t rn_stacks_take_again(void)
+{
+	return rn_stacks_take_at(__builtin_return_address(0));
+}
 
 /* Writes the frames of a stack into @buf, but those of Rocin's libraries and of the
  * compiler's sanitizers. Returns the number of bytes written.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_stacks.c - stacks are taken in the child of a fork, whatever other threads of the
- * parent were doing.
+ * parent were doing; and each place that takes stacks again and again is unwound once.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <cmocka.h>
 
@@ -62,10 +64,66 @@ static void a_child_takes_stacks_beside_busy_threads(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+/* ------------------------------------------------------------- the same stacks again */
+static unsigned unwound; /* number of calls of _Unwind_Backtrace() */
+
+/* Replaces the function of libgcc for this program. */
+_Unwind_Reason_Code _Unwind_Backtrace(_Unwind_Trace_Fn fn, void *arg)
+{
+	_Unwind_Reason_Code (*next)(_Unwind_Trace_Fn fn, void *arg);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "_Unwind_Backtrace");
+	unwound++;
+	return next(fn, arg);
+}
+
+/* Takes the stack of its caller, as a verb does. */
+__attribute__((noinline)) static void verb(volatile uint32_t *stack)
+{
+	*stack = rn_stacks_take_again();
+}
+
+enum {
+	PLACES = 4,
+	ROUNDS = 10,
+};
+
+/* Calls from several places of one function, which all have the same frame. */
+__attribute__((noinline)) static void call_verbs(volatile uint32_t stack[PLACES])
+{
+	verb(&stack[0]);
+	verb(&stack[1]);
+	verb(&stack[2]);
+	verb(&stack[3]);
+}
+
+static void places_in_one_function_are_unwound_once(void **state)
+{
+	volatile uint32_t first[PLACES], stack[PLACES];
+
+	(void)state;
+#ifndef __x86_64__
+	skip(); /* no stack is known again */
+#endif
+	rn_stacks_init();
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		unwound = 0;
+		call_verbs(stack);
+		assert_int_equal(unwound, round ? 0 : PLACES);
+		for (unsigned i = 0; i < PLACES; i++) {
+			first[i] = round ? first[i] : stack[i];
+			assert_int_equal(stack[i], first[i]);
+		}
+	}
+	for (unsigned i = 1; i < PLACES; i++)
+		assert_int_not_equal(first[i], first[i - 1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_takes_stacks_beside_busy_threads),
+		cmocka_unit_test(places_in_one_function_are_unwound_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
