@@ -133,15 +133,15 @@ static void leave(void)
 }
 
 /* Tells the layer of the completions that a poll has returned. */
-static void tell_completions(struct rn_val *v, const struct rn_val_event *poll)
+static void tell_completions(struct rn_val *v, struct rn_val_event *poll)
 {
-	struct rn_val_event e = { .kind = RN_VAL_COMPLETION,
-				  .is_done = true,
-				  .stack = poll->stack,
-				  .thread = poll->thread,
-				  .verb = poll->verb,
-				  .handle = poll->handle };
+	struct rn_val_event e;
 
+	if (poll->poll.got <= 0)
+		return;
+	rn_val_begin_event(&e, RN_VAL_COMPLETION, poll->verb, poll->handle, poll->stack);
+	e.is_done = true;
+	e.thread = poll->thread;
 	for (int i = 0; i < poll->poll.got; i++) {
 		const struct ibv_wc *wc = &poll->poll.wc[i];
 
@@ -150,6 +150,7 @@ static void tell_completions(struct rn_val *v, const struct rn_val_event *poll)
 		};
 		rn_val_event(v, &e);
 	}
+	poll->object = e.object;
 }
 
 static void tell(struct rn_val_event *e)

@@ -46,16 +46,27 @@ static void free_requests(struct requests *r)
 	r->item = r->here;
 }
 
+/* Sets what all requests have; the other members are those of a receive. */
+static void begin_request(struct rn_val_request *r, uint64_t wr_id, int sge_count,
+			  const struct ibv_sge *sge)
+{
+	r->wr_id = wr_id;
+	r->opcode = (enum ibv_wr_opcode)0;
+	r->flags = 0;
+	r->sge_count = sge_count > 0 ? (uint32_t)sge_count : 0;
+	r->sge = sge;
+	r->remote_addr = 0;
+	r->rkey = 0;
+	r->remote_qpn = r->qkey = 0;
+	r->ah = NULL;
+}
+
 static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
 		      enum ibv_qp_type type)
 {
-	*r = (struct rn_val_request){ .wr_id = wr->wr_id,
-				      .opcode = wr->opcode,
-				      .flags = wr->send_flags,
-				      .sge_count =
-					      wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0,
-				      .sge = wr->sg_list,
-				      .imm = wr->imm_data };
+	begin_request(r, wr->wr_id, wr->num_sge, wr->sg_list);
+	r->opcode = wr->opcode;
+	r->flags = wr->send_flags;
 	if (type == IBV_QPT_UD) {
 		r->ah = wr->wr.ud.ah;
 		r->remote_qpn = wr->wr.ud.remote_qpn;
@@ -63,8 +74,6 @@ static void take_send(struct rn_val_request *r, const struct ibv_send_wr *wr,
 	} else if (rn_wr_is_atomic(wr->opcode)) {
 		r->remote_addr = wr->wr.atomic.remote_addr;
 		r->rkey = wr->wr.atomic.rkey;
-		r->compare_add = wr->wr.atomic.compare_add;
-		r->swap = wr->wr.atomic.swap;
 	} else if (wr->opcode == IBV_WR_LOCAL_INV) {
 		r->rkey = wr->invalidate_rkey;
 		r->sge_count = 0;
@@ -116,18 +125,13 @@ static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
 {
 	make_room(r, receives_before(list, NULL));
 	for (uint32_t i = 0; i < r->count && list; i++, list = list->next)
-		r->item[i] = (struct rn_val_request){
-			.wr_id = list->wr_id,
-			.sge_count = list->num_sge > 0 ? (uint32_t)list->num_sge : 0,
-			.sge = list->sg_list
-		};
+		begin_request(&r->item[i], list->wr_id, list->num_sge, list->sg_list);
 }
 
 /* Tells the layer that a post begins. */
 static void begin_post(struct rn_val_event *e, struct requests *r)
 {
-	e->post.count = r->count;
-	e->post.request = r->item;
+	e->post = (struct rn_val_post){ .count = r->count, .request = r->item };
 	rnp_watch_before(e);
 }
 
@@ -142,13 +146,12 @@ static void end_post(struct rn_val_event *e, struct requests *r, int rc,
 int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 			struct ibv_send_wr **bad_wr)
 {
-	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
-				  .verb = "ibv_post_send",
-				  .handle = base,
-				  .stack = rn_stacks_take_again() };
+	struct rn_val_event e;
 	struct requests r;
 	int rc;
 
+	rn_val_begin_event(&e, RN_VAL_POST_SEND, "ibv_post_send", base,
+			   rn_stacks_take_again());
 	take_sends(&r, wr, base->qp_type);
 	begin_post(&e, &r);
 	rc = RNP_NEXT(post_send)(base, wr, bad_wr);
@@ -161,22 +164,38 @@ static uint64_t since(rn_ns then, rn_ns now)
 	return now > then ? (uint64_t)(now - then) : 0;
 }
 
+/* What the layer was told last of the RNR NAKs of a QP: a hash of the QP and of the
+ * number of RNR NAKs of its device at that time. While that number does not change, there
+ * are no new ones. QPs with the same hash share an entry, and replace each other's.
+ */
+enum {
+	RNR_TOLD = 256
+};
+static _Atomic uint64_t rnr_told[RNR_TOLD];
+
 /* Tells the layer how many RNR NAKs the QP with number @qpn has received and sent, if
- * there were any.
+ * there were any since the last time.
  */
 static void tell_rnr(const struct rnp_context *ctx, uint32_t qpn,
 		     const struct rn_val_event *of)
 {
-	struct rn_val_event e = { .kind = RN_VAL_RNR,
-				  .verb = of->verb,
-				  .stack = of->stack };
+	struct rn_val_event e;
+	uint64_t naks = rnp_count_rnr(ctx), key, news;
+	const struct ibv_qp *qp;
 	struct rn_rnr rnr;
 	rn_ns now;
 
-	e.handle = rnp_find_rnr(ctx, qpn, &rnr);
-	if (!e.handle)
+	if (!naks)
+		return;
+	key = rn_hash_word((uintptr_t)ctx ^ (uint64_t)qpn << 32);
+	news = rn_hash_word(key + naks);
+	if (atomic_load(&rnr_told[(key >> 32) % RNR_TOLD]) == news)
+		return;
+	qp = rnp_find_rnr(ctx, qpn, &rnr);
+	if (!qp)
 		return;
 	now = rnp_engine_now();
+	rn_val_begin_event(&e, RN_VAL_RNR, of->verb, qp, of->stack);
 	e.rnr = (struct rn_val_rnr){
 		.received = rnr.received,
 		.sent = rnr.sent,
@@ -188,18 +207,19 @@ static void tell_rnr(const struct rnp_context *ctx, uint32_t qpn,
 		.wr_id = rnr.wr_id,
 	};
 	rnp_watch_after(&e, 0);
+	/* Not before: another thread that sees this entry may go on at once. */
+	atomic_store(&rnr_told[(key >> 32) % RNR_TOLD], news);
 }
 
 int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad_wr)
 {
-	struct rn_val_event e = { .kind = RN_VAL_POST_RECV,
-				  .verb = "ibv_post_recv",
-				  .handle = base,
-				  .stack = rn_stacks_take_again() };
+	struct rn_val_event e;
 	struct requests r;
 	int rc;
 
+	rn_val_begin_event(&e, RN_VAL_POST_RECV, "ibv_post_recv", base,
+			   rn_stacks_take_again());
 	take_receives(&r, wr);
 	tell_rnr(to_rnp_context(base->context), base->qp_num, &e);
 	begin_post(&e, &r);
@@ -211,13 +231,12 @@ int rnp_watch_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 			    struct ibv_recv_wr **bad_wr)
 {
-	struct rn_val_event e = { .kind = RN_VAL_POST_RECV,
-				  .verb = "ibv_post_srq_recv",
-				  .handle = base,
-				  .stack = rn_stacks_take_again() };
+	struct rn_val_event e;
 	struct requests r;
 	int rc;
 
+	rn_val_begin_event(&e, RN_VAL_POST_RECV, "ibv_post_srq_recv", base,
+			   rn_stacks_take_again());
 	take_receives(&r, wr);
 	begin_post(&e, &r);
 	rc = RNP_NEXT(post_srq_recv)(base, wr, bad_wr);
@@ -248,16 +267,14 @@ static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 		(const struct rnp_wr_entry *)list->entries.item + i;
 	const struct rn_send_wr *wr = &entry->wr;
 
-	*r = (struct rn_val_request){ .wr_id = wr->wr_id,
-				      .opcode = (enum ibv_wr_opcode)wr->opcode,
-				      .flags = wr->flags,
-				      .sge_count = wr->num_sge,
-				      .remote_addr = wr->remote_addr,
-				      .rkey = wr->rkey,
-				      .ah = entry->ah,
-				      .remote_qpn = wr->remote_qpn,
-				      .qkey = wr->remote_qkey,
-				      .imm = wr->imm };
+	begin_request(r, wr->wr_id, (int)wr->num_sge, NULL);
+	r->opcode = (enum ibv_wr_opcode)wr->opcode;
+	r->flags = wr->flags;
+	r->remote_addr = wr->remote_addr;
+	r->rkey = wr->rkey;
+	r->ah = entry->ah;
+	r->remote_qpn = wr->remote_qpn;
+	r->qkey = wr->remote_qkey;
 	if (wr->opcode == RN_WR_BIND_MW)
 		r->bind = (struct rn_val_bind){ .rkey = wr->rkey,
 						.lkey = wr->bind_region,
@@ -267,7 +284,7 @@ static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 	if (wr->opcode == RN_WR_LOCAL_INV)
 		r->rkey = wr->imm;
 	if (wr->flags & RN_SEND_INLINE) {
-		r->data.length = entry->inline_len;
+		r->data = (struct ibv_sge){ .length = entry->inline_len };
 		r->sge = &r->data;
 		r->sge_count = 1;
 	} else if (wr->num_sge) {
@@ -286,15 +303,13 @@ static uint32_t count_of(const struct rnp_wr_list *list, enum ibv_qp_type type)
 
 static int watch_wr_complete(struct ibv_qp_ex *ex)
 {
-	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
-				  .verb = "ibv_wr_complete",
-				  .handle = &ex->qp_base,
-				  .stack = rn_stacks_take_again(),
-				  .post.is_extended = true };
+	struct rn_val_event e;
 	const struct rnp_wr_list *list = to_rnp_qp(&ex->qp_base)->wr;
 	struct requests r;
 	int rc;
 
+	rn_val_begin_event(&e, RN_VAL_POST_SEND, "ibv_wr_complete", &ex->qp_base,
+			   rn_stacks_take_again());
 	make_room(&r, count_of(list, ex->qp_base.qp_type));
 	for (uint32_t i = 0; i < r.count; i++)
 		take_entry(&r.item[i], list, i);
@@ -363,17 +378,13 @@ static atomic_uint *polls_of(const void *cq)
 
 int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 {
-	struct rn_val_event e = { .kind = RN_VAL_POLL,
-				  .verb = "ibv_poll_cq",
-				  .handle = base,
-				  .stack = rn_stacks_take_again() };
+	struct rn_val_event e;
 	int rc;
 
+	rn_val_begin_event(&e, RN_VAL_POLL, "ibv_poll_cq", base, rn_stacks_take_again());
 	atomic_fetch_add_explicit(polls_of(base), 1, memory_order_relaxed);
 	rc = RNP_NEXT(poll_cq)(base, num_entries, wc);
-	e.poll.asked = num_entries;
-	e.poll.got = rc;
-	e.poll.wc = wc;
+	e.poll = (struct rn_val_poll){ .asked = num_entries, .got = rc, .wc = wc };
 	tell_qps_of(base, &e);
 	rnp_watch_after(&e, 0);
 	atomic_fetch_sub_explicit(polls_of(base), 1, memory_order_relaxed);
@@ -388,15 +399,10 @@ static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
 {
 	struct ibv_cq *base = ibv_cq_ex_to_cq(ex);
 	struct ibv_wc wc;
-	struct rn_val_event e = { .kind = RN_VAL_POLL,
-				  .verb = verb,
-				  .handle = base,
-				  .stack = stack,
-				  .poll = { .asked = INT_MAX,
-					    .got = has_entry,
-					    .wc = &wc,
-					    .is_extended = true } };
+	struct rn_val_event e;
 
+	rn_val_begin_event(&e, RN_VAL_POLL, verb, base, stack);
+	e.poll = (struct rn_val_poll){ .asked = INT_MAX, .got = has_entry, .wc = &wc };
 	if (has_entry)
 		rnp_wc_from_cqe(&wc, &to_rnp_cq(base)->current);
 	tell_qps_of(base, &e);

@@ -148,8 +148,10 @@ enum {
 struct rnp_faults {
 	/* rules of ROCIN_FAULT, and rules received from rocind; NULL: none */
 	struct rn_fault_rules *own, *live;
-	/* those of @own and @live that are about verbs calls; NULL: none */
-	struct rn_fault_rules *calls;
+	/* those of @own and @live that are about verbs calls; NULL: none. Changed with
+	 * the engine lock held.
+	 */
+	struct rn_fault_rules *_Atomic calls;
 	uint32_t first; /* counter part of the first QP number of the process */
 	/* a rule has taken the link down; @was_up: state of the link without that rule */
 	bool is_cut, was_up;

@@ -506,6 +506,8 @@ int rnp_engine_call_error(struct rnp_engine *e, unsigned call)
 {
 	int cancel, error = 0;
 
+	if (!atomic_load_explicit(&e->faults.calls, memory_order_relaxed))
+		return 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_front_lock(&e->front);
 	if (e->faults.calls) {

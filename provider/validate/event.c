@@ -51,12 +51,36 @@ void rn_val_free(struct rn_val *v)
 	free(v);
 }
 
+/* Categories that have rules about an event of the data path, before the call and after
+ * it; all: about any other event.
+ */
+static const struct {
+	unsigned is_listed : 1;
+	unsigned before, after;
+} looking[RN_VAL_EVENT_KINDS] = {
+#define OF(symbol) (1U << RN_VAL_OF_##symbol)
+	[RN_VAL_POST_SEND] = { 1,
+			       OF(LIFE) | OF(STATE) | OF(QUEUES) | OF(MEMORY) |
+				       OF(ADDRESSING) | OF(PORTABILITY) | OF(PERFORMANCE),
+			       OF(QUEUES) | OF(MEMORY) | OF(PERFORMANCE) },
+	[RN_VAL_POST_RECV] = { 1, OF(LIFE) | OF(STATE) | OF(QUEUES) | OF(MEMORY),
+			       OF(QUEUES) },
+	[RN_VAL_COMPLETION] = { 1, 0, OF(LIFE) | OF(STATE) | OF(QUEUES) | OF(MEMORY) },
+	[RN_VAL_POLL] = { 1, 0, OF(LIFE) | OF(PERFORMANCE) },
+#undef OF
+};
+
 void rn_val_event(struct rn_val *v, struct rn_val_event *e)
 {
+	unsigned categories = v->categories;
+
+	if (looking[e->kind].is_listed)
+		categories &=
+			e->is_done ? looking[e->kind].after : looking[e->kind].before;
 	rn_val_model_before(v, e);
 	rn_val_ask_for_peer(v, e);
-#define X(symbol, name, what)                         \
-	if (v->categories & 1U << RN_VAL_OF_##symbol) \
+#define X(symbol, name, what)                      \
+	if (categories & 1U << RN_VAL_OF_##symbol) \
 		rn_val_check_##name(v, e);
 	RN_VAL_CATEGORIES(X)
 #undef X

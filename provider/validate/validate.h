@@ -187,6 +187,7 @@ enum rn_val_event_kind {
 	RN_VAL_ANSWERED,
 	RN_VAL_FORK, /* reported in the parent, before fork() */
 	RN_VAL_EXIT,
+	RN_VAL_EVENT_KINDS
 };
 
 /* What the device says of an address vector (struct ibv_ah_attr) at the time of the call.
@@ -271,19 +272,19 @@ struct rn_val_request {
 	const struct ibv_sge *sge;
 	uint64_t remote_addr;
 	uint32_t rkey; /* key of the remote memory, or the key that is invalidated */
-	uint64_t compare_add, swap;
 	uint32_t remote_qpn, qkey; /* UD */
-	const void *ah;		   /* UD */
-	uint32_t imm;
+	const void *ah;		   /* UD; else NULL */
+	/* not set in requests of other opcodes than IBV_WR_BIND_MW */
 	struct rn_val_bind bind;
-	/* what @sge points to if the data was copied, as by ibv_wr_set_inline_data() */
+	/* What @sge points to if the data was copied, as by ibv_wr_set_inline_data(); not
+	 * set in other requests.
+	 */
 	struct ibv_sge data;
 };
 
 struct rn_val_post {
 	uint32_t count;
 	const struct rn_val_request *request;
-	bool is_extended; /* posted by ibv_wr_complete() */
 	/* after the call: number of requests that the device has accepted */
 	uint32_t accepted;
 };
@@ -307,7 +308,6 @@ struct rn_val_poll {
 	/* maximum number of completions, and the number returned; negative: it failed */
 	int asked, got;
 	const struct ibv_wc *wc; /* these completions; their events came before */
-	bool is_extended;	 /* polled by ibv_start_poll() */
 };
 
 /* RN_VAL_RNR: RNR NAKs of a QP since its last reset. */
@@ -336,6 +336,9 @@ struct rn_val_event {
 	 */
 	const void *handle;
 	struct rn_val_object *object;
+	/* The member that belongs to @kind. The others may have any value: events of the
+	 * data path are so many that their members are not all cleared.
+	 */
 	union {
 		struct rn_val_make make;
 		struct rn_val_modify modify;
@@ -382,6 +385,23 @@ struct rn_val_event {
 		} cq_event;
 	};
 };
+
+/* Begins an event that is reported before a call, or when it has returned. The caller
+ * sets the member of the union that belongs to @kind.
+ */
+static inline void rn_val_begin_event(struct rn_val_event *e, enum rn_val_event_kind kind,
+				      const char *verb, const void *handle,
+				      uint32_t stack)
+{
+	e->kind = kind;
+	e->is_done = false;
+	e->rc = 0;
+	e->stack = stack;
+	e->thread = 0;
+	e->verb = verb;
+	e->handle = handle;
+	e->object = NULL;
+}
 
 /* ----------------------------------------------------------------- findings */
 struct rn_val_finding {

@@ -77,9 +77,15 @@ static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp)
 }
 
 struct rn_rnr;
+/* Returns the number of RNR NAKs that the device has received and sent. It never
+ * decreases, and is changed in the same step as the counts of the QP. 0 in the child of a
+ * fork(). Any thread.
+ */
+uint64_t rnp_count_rnr(const struct rnp_context *ctx);
+
 /* Looks for RNR NAKs of the QP with that number. Return: the handle of the QP, not to be
- * followed without the engine lock, and @rnr filled in; NULL if the device has neither
- * got nor sent any, or has no such QP. The engine lock is not held.
+ * followed without the engine lock, and @rnr filled in; NULL if there is no such QP. The
+ * engine lock is not held.
  */
 const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
 				  struct rn_rnr *rnr);

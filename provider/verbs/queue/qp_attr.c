@@ -547,27 +547,20 @@ int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 	return flags & return_caps ? whole | aligned_128 : 1;
 }
 
-const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
-				  struct rn_rnr *rnr)
+uint64_t rnp_count_rnr(const struct rnp_context *ctx)
 {
-	const struct rnp_qp *qp;
-	const struct rn_qp *core;
-	int cancel;
-
-	if (rnp_is_fork_child(ctx) ||
-	    !(rnp_engine_counter(ctx->engine, RN_STAT_RNR_NAK_RX) |
-	      rnp_engine_counter(ctx->engine, RN_STAT_RNR_NAK_TX)))
-		return NULL;
-	cancel = rnp_lock_engine(ctx->engine);
-	core = rn_dev_find_qp(rnp_engine_dev(ctx->engine), qpn);
-	qp = core ? rn_qp_owner(core) : NULL;
-	if (core)
-		rn_qp_rnr(core, rnr);
-	rnp_unlock_engine(ctx->engine, cancel);
-	return qp ? &qp->base.qp : NULL;
+	return rnp_is_fork_child(ctx)
+		       ? 0
+		       : rnp_engine_counter(ctx->engine, RN_STAT_RNR_NAK_RX) +
+				 rnp_engine_counter(ctx->engine, RN_STAT_RNR_NAK_TX);
 }
 
-const struct ibv_qp *rnp_find_answered(const struct rnp_context *ctx, uint32_t qpn)
+/* Returns the handle of the QP with that number if @look, which is called with the engine
+ * lock held, returns true; else NULL.
+ */
+static const struct ibv_qp *find_by(const struct rnp_context *ctx, uint32_t qpn,
+				    bool (*look)(const struct rn_qp *core, void *arg),
+				    void *arg)
 {
 	const struct rnp_qp *qp = NULL;
 	const struct rn_qp *core;
@@ -577,8 +570,31 @@ const struct ibv_qp *rnp_find_answered(const struct rnp_context *ctx, uint32_t q
 		return NULL;
 	cancel = rnp_lock_engine(ctx->engine);
 	core = rn_dev_find_qp(rnp_engine_dev(ctx->engine), qpn);
-	if (core && rn_qp_was_answered(core))
+	if (core && look(core, arg))
 		qp = rn_qp_owner(core);
 	rnp_unlock_engine(ctx->engine, cancel);
 	return qp ? &qp->base.qp : NULL;
+}
+
+static bool take_rnr(const struct rn_qp *core, void *arg)
+{
+	rn_qp_rnr(core, arg);
+	return true;
+}
+
+const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
+				  struct rn_rnr *rnr)
+{
+	return find_by(ctx, qpn, take_rnr, rnr);
+}
+
+static bool was_answered(const struct rn_qp *core, void *arg)
+{
+	(void)arg;
+	return rn_qp_was_answered(core);
+}
+
+const struct ibv_qp *rnp_find_answered(const struct rnp_context *ctx, uint32_t qpn)
+{
+	return find_by(ctx, qpn, was_answered, NULL);
 }
