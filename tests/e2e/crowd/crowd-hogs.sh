@@ -9,6 +9,8 @@
 # are over. With KIND... only these are run: many runs can be made in pieces.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
+# shellcheck source=hogs_lib.sh
+. "$(dirname "$0")/hogs_lib.sh"
 runs=$1 seconds=$2 hogs=20
 wanted=("${@:3}")
 # shellcheck disable=SC2034 # by rdmacm_lib.sh
@@ -79,20 +81,8 @@ if [ "${#wanted[@]}" -gt 0 ]; then
 	kinds=("${wanted[@]}")
 fi
 
-# Two of those that we may use; all that is started here inherits that.
-two=$(taskset -cp $$ | sed 's/.*: //' | python3 -c '
-import sys
-ids = []
-for part in sys.stdin.read().strip().split(","):
-    first, _, last = part.partition("-")
-    ids += range(int(first), int(last or first) + 1)
-print(*ids[:2], sep=",")')
-taskset -cp "$two" $$ >/dev/null || skip 'processors cannot be chosen here'
-for ((i = 0; i < hogs; i++)); do
-	LD_PRELOAD='' sh -c 'while :; do :; done' &
-	pids+=("$!")
-	disown
-done
+only_two_processors
+start_hogs "$hogs"
 
 # What fails says so and ends this shell.
 exec 3>&1
