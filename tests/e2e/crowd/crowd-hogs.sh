@@ -6,12 +6,13 @@
 # usage: crowd-hogs.sh RUNS SECONDS [KIND...]
 #
 # Each kind is run RUNS times, the kinds by turns, as far as SECONDS go: none is begun when these
-# are over. With KIND... only these are run: many runs can be made in pieces.
+# are over. With KIND... only these are run: many runs can be made in pieces, as
+# `ctest -C long -R long.crowd-hogs-KIND` does. $CROWD_HOGS is how many others there are.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 # shellcheck source=hogs_lib.sh
 . "$(dirname "$0")/hogs_lib.sh"
-runs=$1 seconds=$2 hogs=20
+runs=$1 seconds=$2 hogs=${CROWD_HOGS:-20}
 wanted=("${@:3}")
 # shellcheck disable=SC2034 # by rdmacm_lib.sh
 where=lo
@@ -76,7 +77,8 @@ kinds=(rc send_bw rping uc ud srq events write_lat read_bw)
 
 if [ "${#wanted[@]}" -gt 0 ]; then
 	for kind in "${wanted[@]}"; do
-		[[ " ${kinds[*]} " = *" $kind "* ]] || fail "there are ${kinds[*]}, but no $kind"
+		declare -F "run_$kind" >/dev/null || fail "there is no kind $kind"
+		[[ " ${kinds[*]} " = *" $kind "* ]] || skip "what $kind needs is not installed"
 	done
 	kinds=("${wanted[@]}")
 fi
@@ -84,23 +86,35 @@ fi
 only_two_processors
 start_hogs "$hogs"
 
-# What fails says so and ends this shell.
-exec 3>&1
-own_cleanup() { [ "${status:-1}" = 0 ] || tail -n 40 "$work/run" >&3; }
+# one_run KIND: in a shell of its own, which a failure ends, and with it what the run has left
+one_run() (
+	trap 'end_now "${pids[@]:$before}"' EXIT
+	before=${#pids[@]}
+	"run_$1"
+)
 
-declare -A done_runs took
+declare -A done_runs=() failures=() took=()
 over() { [ "$SECONDS" -ge "$seconds" ]; }
 SECONDS=0
 for ((i = 0; i < runs; i++)); do
 	for kind in "${kinds[@]}"; do
 		! over || break 2
 		begun=$SECONDS
-		"run_$kind" >"$work/run" 2>&1
+		next_port
+		one_run "$kind" >"$work/run" 2>&1 || {
+			failures[$kind]=$((${failures[$kind]:-0} + 1))
+			echo "run $((i + 1)) of $kind:"
+			tail -n 40 "$work/run"
+		}
 		took[$kind]=$((${took[$kind]:-0} + SECONDS - begun))
 		done_runs[$kind]=$((${done_runs[$kind]:-0} + 1))
 	done
-	echo "ok: round $((i + 1)) after $SECONDS s"
+	echo "round $((i + 1)) after $SECONDS s"
 done
-for kind in "${!done_runs[@]}"; do
-	echo "ok: $kind: ${done_runs[$kind]} runs, ${took[$kind]} s"
+[ "${#done_runs[@]}" -gt 0 ] || fail "not one run in $seconds s"
+printf '%-10s %6s %8s %8s\n' kind runs failures seconds
+for kind in "${kinds[@]}"; do
+	printf '%-10s %6d %8d %8d\n' "$kind" "${done_runs[$kind]:-0}" "${failures[$kind]:-0}" "${took[$kind]:-0}"
 done
+[ "${#failures[@]}" = 0 ] || fail "of ${!failures[*]}"
+echo "ok: no run failed beside $hogs others"
