@@ -48,8 +48,8 @@ def checksum(data):
 
 def describe(packet):
     bth = packet[IP + UDP:]
-    return (f"{len(packet)} bytes from {packet[15]} to {packet[19]}, opcode {bth[0]}, "
-            f"PSN {int.from_bytes(bth[9:12], 'big')}, {bth[BTH:BTH + 4].hex()}")
+    return (f"{len(packet)} bytes from {packet[15]} to {packet[19]}, identification {packet[4:6].hex()}, "
+            f"opcode {bth[0]}, PSN {int.from_bytes(bth[9:12], 'big')}, {bth[BTH:BTH + 4].hex()}")
 
 
 class Capture:
@@ -62,7 +62,8 @@ class Capture:
             self.take(data[LINK:], outbound)
         if strange := self.received - self.sent:
             raise SystemExit(f"{name}: received, and not sent (so often):\n" +
-                             "\n".join(map(describe, strange.elements())))
+                             "\n".join(map(describe, strange.elements())) + "\nsent, and not received:\n" +
+                             "\n".join(map(describe, (self.sent - self.received).elements())))
 
     def take(self, packet, outbound):
         length = struct.unpack_from("!H", packet, 2)[0]
