@@ -133,6 +133,13 @@ struct rn_net {
 	 * that have been sent. Set by the back end, for the layer on top of it.
 	 */
 	uint32_t sent;
+	/* After transmit(): the packets of the super-packet from number @alone_at on were
+	 * sent one by one, with identification 0 and an ICRC computed for it, although
+	 * they were built as parts of a GSO super-packet. Valid if @is_alone; set by the
+	 * back end, for the layer on top of it.
+	 */
+	bool is_alone;
+	uint32_t alone_at;
 };
 
 /* Returns the socket that @net will use, see tx_socket(). */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "as_sent.h"
 #include "capture_log.h"
 #include "capture_ring.h"
 #include "rocin/opcode.h"
@@ -458,27 +459,34 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* Record the packets of @super, which all have the same queue pairs. @time: a time before
- * they were transmitted, so that they are not recorded as sent after they were received.
- */
-static void record_super(struct rn_capture *c, const struct rn_super *super,
-			 const struct ends *ends, bool gso, uint64_t time)
+/* A part of a super-packet, which has been sent: its packets from @first to @end. */
+struct sent_part {
+	const struct rn_super *super;
+	uint32_t first, end;
+	bool gso;
+	/* a time before they were transmitted, so that they are not recorded as sent
+	 * after they were received
+	 */
+	uint64_t time;
+};
+
+/* Record the packets of @part, which all have the same queue pairs. */
+static void record_part(struct rn_capture *c, const struct sent_part *part,
+			const struct ends *ends)
 {
 	struct rn_capture_record rec = { .flags = RN_CAPTURE_SENT,
-					 .time = time,
-					 .ip_id = rn_super_ip_id(&super->tx_socket, gso,
-								 0),
-					 .flow = *super->flow };
+					 .time = part->time,
+					 .flow = *part->super->flow };
+	struct rn_as_sent as;
+	struct numbers number;
 
-	for (uint32_t i = 0; i < super->count; i++) {
-		uint32_t at = i * super->seg_len;
-		struct numbers number;
-
-		rec.len = rn_super_packet_len(super, at);
-		sinks_put(&c->sinks, &rec, ends, super->data + at, &number);
+	for (uint32_t i = part->first; i < part->end; i++) {
+		rn_as_sent(&as, c->inner, part->super, part->gso, i);
+		rec.len = as.len;
+		rec.ip_id = as.ip_id;
+		sinks_put(&c->sinks, &rec, ends, as.packet, &number);
 		if (c->waiting)
-			tell_waiting(c, super->data + at, rec.len, &number);
-		rec.ip_id += gso;
+			tell_waiting(c, as.packet, as.len, &number);
 	}
 }
 
@@ -536,7 +544,10 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	if (is_passed) {
 		pass_by(c, true, part.flow, part.data, part.len, part.count);
 	} else if (wish == WANTED) {
-		record_super(c, &part, &ends, gso, time);
+		record_part(c,
+			    &(struct sent_part){ super, first, first + part.count, gso,
+						 time },
+			    &ends);
 		publish_records(c);
 	} else {
 		sinks_miss(&c->sinks, rings, part.count);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "as_sent.h"
 #include "pcapng.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
@@ -234,12 +235,11 @@ static void after_records(struct rn_tap *t)
 static void record_super(struct rn_tap *t, const struct rn_super *super, uint32_t first,
 			 uint32_t end, bool gso)
 {
-	for (uint32_t i = first; i < end; i++) {
-		uint32_t at = i * super->seg_len;
+	struct rn_as_sent as;
 
-		record_packet(t, super->flow,
-			      rn_super_ip_id(&super->tx_socket, gso, (uint16_t)i),
-			      super->data + at, rn_super_packet_len(super, at));
+	for (uint32_t i = first; i < end; i++) {
+		rn_as_sent(&as, t->inner, super, gso, i);
+		record_packet(t, super->flow, as.ip_id, as.packet, as.len);
 	}
 }
 
@@ -252,6 +252,8 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 
 	t->net.gso = t->inner->gso;
 	t->net.sent = err == -EAGAIN ? t->inner->sent : 0;
+	t->net.is_alone = t->inner->is_alone;
+	t->net.alone_at = t->inner->alone_at;
 	if (err && err != -EAGAIN)
 		return err;
 	/* The peer may answer the packets that were sent before the rest of the

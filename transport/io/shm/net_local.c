@@ -183,6 +183,8 @@ static int send_rest(struct rn_local *l, const struct rn_super *super)
 	struct rn_super one = *super;
 	int rc;
 
+	l->net.is_alone = true;
+	l->net.alone_at = l->sent;
 	one.data = packet;
 	one.count = 1;
 	for (; l->sent < super->count; l->sent++) {
@@ -203,6 +205,7 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	struct local_path *path;
 	int rc;
 
+	l->net.is_alone = false;
 	if (!l->udp_begun && !super->tx_socket.id && fits_a_record(super)) {
 		path = rn_local_path(l, super->flow, slot_of(super));
 		if (path->wire) {

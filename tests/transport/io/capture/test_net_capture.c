@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "capture_kit.h"
+#include "rocin/icrc.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/fault/net_fault.h"
 
@@ -141,6 +142,37 @@ packets_of_a_connected_socket_are_written_with_its_identifications(void **state)
 		assert_int_equal(rig->r.rec.ip_id, (0xfffe + i) & 0xffff);
 		rn_capture_pass(&rig->r);
 	}
+}
+
+/* The back end sends the packets from the second on one by one, with identification 0. */
+static void packets_that_left_alone_are_written_as_they_left(void **state)
+{
+	struct rig *rig = *state;
+	struct rn_net *inner = rn_pair_net(rig->pair, 0);
+	uint8_t data[3 * PACKET], sealed[PACKET];
+	const struct rn_super s = { .flow = &flow,
+				    .data = data,
+				    .len = sizeof(data),
+				    .seg_len = PACKET,
+				    .count = 3,
+				    .tx_socket = { .id = 1, .first_id = 7 } };
+
+	begin(rig, 0, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		make_packet(data + i * PACKET, PACKET, 0x0a, REMOTE, 10 + i);
+	inner->is_alone = true;
+	inner->alone_at = 1;
+	assert_int_equal(rig->net->ops->transmit(rig->net->ctx, &s), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		memcpy(sealed, data + i * PACKET, PACKET);
+		if (i >= 1)
+			rn_icrc_seal(&flow, 0, sealed, PACKET - RN_ICRC_LEN);
+		assert_int_equal(rn_capture_peek(&rig->r), 0);
+		assert_int_equal(rig->r.rec.ip_id, i >= 1 ? 0 : 7);
+		assert_memory_equal(rig->r.body, sealed, PACKET);
+		rn_capture_pass(&rig->r);
+	}
+	inner->is_alone = false;
 }
 
 static void both_directions_are_written(void **state)
@@ -452,6 +484,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(packets_of_a_connected_socket_are_written_with_its_identifications),
+		TEST(packets_that_left_alone_are_written_as_they_left),
 		TEST(both_directions_are_written),
 		TEST(diagnostics_go_with_the_packet_received),
 		TEST(diagnostics_wait_for_the_packet_sent),

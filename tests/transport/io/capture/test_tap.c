@@ -195,6 +195,39 @@ static void packets_are_recorded_before_the_rest_of_their_super_packet(void **st
 	rn_tap_close(tap);
 }
 
+/* The back end sends the packets from the second on one by one, with identification 0. */
+static void packets_that_left_alone_are_recorded_as_they_left(void **state)
+{
+	static const struct rn_net_ops ops = { .transmit = transmit_so };
+	int rc = 0;
+	struct rn_net inner = {
+		.ops = &ops, .ctx = &rc, .gso = true, .is_alone = true, .alone_at = 1
+	};
+	struct rn_tap *tap = rn_tap_open(in_dir("alone.pcap"), &inner, NULL, 0);
+	const struct rn_net *net = rn_tap_net(tap);
+	uint8_t joined[3 * PACKET], single[3 * PACKET];
+	const struct rn_super s = make_super(&flow4, joined, true);
+	const struct rn_super alone = make_super(&flow4, single, false);
+	struct pcap_pkthdr *hdr;
+	const uint8_t *ip;
+	pcap_t *p;
+
+	(void)state;
+	assert_int_equal(net->ops->transmit(net->ctx, &s), 0);
+	assert_true(net->is_alone);
+	assert_int_equal(net->alone_at, 1);
+	rn_tap_close(tap);
+	assert_memory_not_equal(joined, single, s.len);
+	p = open_file(in_dir("alone.pcap"));
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(pcap_next_ex(p, &hdr, &ip), 1);
+		assert_int_equal(ip[4] << 8 | ip[5], 0);
+		assert_memory_equal(ip + 28, alone.data + i * PACKET, hdr->caplen - 28);
+	}
+	assert_int_equal(pcap_next_ex(p, &hdr, &ip), PCAP_ERROR_BREAK);
+	pcap_close(p);
+}
+
 static void packets_of_a_connected_socket_have_its_identifications(void **state)
 {
 	struct rn_pair *pair = rn_pair_new();
@@ -413,6 +446,7 @@ int main(void)
 		cmocka_unit_test(super_packet_is_recorded_as_the_packets_that_leave),
 		cmocka_unit_test(
 			packets_are_recorded_before_the_rest_of_their_super_packet),
+		cmocka_unit_test(packets_that_left_alone_are_recorded_as_they_left),
 		cmocka_unit_test(packets_of_a_connected_socket_have_its_identifications),
 		cmocka_unit_test(
 			received_packets_get_the_identification_that_their_icrc_speaks_of),

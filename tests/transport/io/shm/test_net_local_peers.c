@@ -178,8 +178,12 @@ static void only_the_rest_is_hurried_past_a_full_ring(void **state)
 	struct peer *p = lay(w, 0);
 	uint32_t n = fill_up_within_three(w, p);
 
+	assert_false(w->net->is_alone);
 	rn_local_hurry(w->local, true);
 	assert_int_equal(send_to(w, 1, 3, n), 0);
+	/* A capture learns which ones are not as they were built. */
+	assert_true(w->net->is_alone);
+	assert_int_equal(n + w->net->alone_at, *in_ring);
 	for (uint32_t i = (uint32_t)*in_ring; i < n + 3; i++)
 		assert_sealed_in_socket(w, i);
 	assert_true(socket_is_dry(w));
@@ -187,6 +191,7 @@ static void only_the_rest_is_hurried_past_a_full_ring(void **state)
 	while (!ring_is_dry(w, p))
 		;
 	assert_int_equal(send_to(w, 1, 3, 1000), 0);
+	assert_false(w->net->is_alone);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_in_ring(w, p, 1000 + i);
 	assert_true(ring_is_dry(w, p));
