@@ -38,7 +38,7 @@ for side in server client; do
 	address=$addr_a peer=127.0.0.1
 	[ $side = client ] || { address=$addr_b peer=; next_port; }
 	# shellcheck disable=SC2086 # no word for the server
-	rocin run --netdev "lo:$address" -- ib_write_bw -x 0 -F -D 60 -q 2 -p "$port" $peer >"$work/$side" 2>&1 &
+	rocin run --netdev "lo:$address" -- ib_write_bw -x 0 -F -D 3600 -q 2 -p "$port" $peer >"$work/$side" 2>&1 &
 	pids+=($!)
 	[ $side = client ] || wait_for listening $! || fail "$(cat "$work/server")"
 done

@@ -240,10 +240,10 @@ stop)
 	# waits.
 	serve_cm
 	next_port
-	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" >"$work/data-s" 2>&1 &
+	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 3600 -p "$port" >"$work/data-s" 2>&1 &
 	pids+=($!)
 	wait_for listening $! || fail 'no server'
-	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" 127.0.0.1 >"$work/data-c" 2>&1 &
+	rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 3600 -p "$port" 127.0.0.1 >"$work/data-c" 2>&1 &
 	client=$!
 	pids+=("$client")
 	moved() { rocin stat --json | python3 -c '
@@ -296,10 +296,10 @@ both)
 	# Nobody has copies of the sockets then but the programs: they are told, and the next
 	# program has a rocind at once.
 	next_port
-	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 60 -p "$port" >"$work/data-s" 2>&1 &
+	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 3600 -p "$port" >"$work/data-s" 2>&1 &
 	pids+=($!)
 	wait_for listening $! || fail 'no server'
-	ROCIN_LOG=info:$work/client.log rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 60 -p "$port" \
+	ROCIN_LOG=info:$work/client.log rocin run --netdev "lo:$addr_b" -- ib_write_bw -x 0 -F -D 3600 -p "$port" \
 		127.0.0.1 >"$work/data-c" 2>&1 &
 	client=$!
 	pids+=("$client")

@@ -160,7 +160,7 @@ ended_well() {
 
 # wait_for COMMAND...: until it succeeds; false if that takes longer than on any machine
 wait_for() {
-	local end=$((SECONDS + 300))
+	local end=$((SECONDS + 1200))
 	until "$@"; do
 		[ "$SECONDS" -lt "$end" ] || return 1
 		LD_PRELOAD='' sleep 0.02

@@ -67,7 +67,14 @@ systemctl --user enable --now rocind.socket >"$work/out" 2>&1 || fail "rocind.so
 state() { systemctl --user is-active rocind.service; }
 [ "$(state)" = inactive ] || fail 'rocind runs already'
 verify_pair 'rocind by its unit' --type rc -n 50
+# It ends soon after its last program: one is there while it is asked.
+rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
+holder=$!
+pids+=("$holder")
+wait_for test -e "$work/ready" || fail 'no queue pair'
 [ "$(systemctl --user show -P MainPID rocind.service)" = "$(daemon_pid)" ] || fail 'another rocind serves'
+touch "$work/done"
+wait "$holder" || fail 'a queue pair does not end'
 ended() { [ "$(state)" = inactive ]; }
 wait_for ended || fail "rocind does not end when it is idle: $(state)"
 verify_pair 'and once more' --type rc -n 50
