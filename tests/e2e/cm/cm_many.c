@@ -29,6 +29,7 @@
 enum {
 	RESOLVE_MS = 300000,
 	BUF_LEN = 64,
+	EVENTS_AT_ONCE = 64,
 };
 
 static struct {
@@ -212,13 +213,17 @@ static void open_channel(void)
 	EXPECT(fcntl(my.ch->fd, F_SETFL, O_NONBLOCK) == 0);
 }
 
+/* Waits for events, and takes so many that the caller, too, comes to do something while
+ * there are always more.
+ */
 static void wait_for_event(void)
 {
 	struct pollfd p = { .fd = my.ch->fd, .events = POLLIN };
+	unsigned left = EVENTS_AT_ONCE;
 
 	poll(&p, 1, 100);
-	while (take_event())
-		;
+	while (left > 0 && take_event())
+		left--;
 }
 
 /* ---- What it is started for ---- */
