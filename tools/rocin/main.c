@@ -7,14 +7,9 @@
 
 #include "tools/rocin/common/cmd.h"
 
-struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	/* description in --help; NULL: the command is hidden, that is not listed */
-	const char *help;
-};
+static int complete(int argc, char **argv);
 
-static const struct command commands[] = {
+static const struct rn_command commands[] = {
 	{ "run", rn_cmd_run, "run a program so that it finds the Rocin devices" },
 	{ "env", rn_cmd_env, "print the environment in which it does" },
 	{ "devices", rn_cmd_devices, "list the devices that a program would find" },
@@ -36,9 +31,15 @@ static const struct command commands[] = {
 	{ "fault", rn_cmd_fault, "make packets and calls go wrong on purpose" },
 	{ "lab", rn_cmd_lab, "run programs on many hosts of this machine" },
 	{ "lab-exec", rn_cmd_lab_exec, NULL },
+	{ "completion", complete, "print what makes a shell complete command lines" },
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
 };
+
+static int complete(int argc, char **argv)
+{
+	return rn_cmd_completion(argc, argv, commands, RN_ARRAY_SIZE(commands));
+}
 
 static void print_help(FILE *to)
 {
@@ -47,7 +48,7 @@ static void print_help(FILE *to)
 	      to);
 	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
 		if (commands[i].help)
-			fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+			fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`rocin COMMAND --help` says more; so do rocin(1) and rocin(7).\n"
 	      "Try:  rocin run -- ibv_devices\n",
 	      to);
@@ -55,7 +56,7 @@ static void print_help(FILE *to)
 
 /* Calls a command with argv[0] = "rocin NAME", so that argp uses this name in messages.
  */
-static int run_command(const struct command *c, int argc, char **argv)
+static int run_command(const struct rn_command *c, int argc, char **argv)
 {
 	char name[32];
 	int status;
@@ -72,7 +73,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 }
 
 /* Finds a command by name. If there is none, prints an error and returns NULL. */
-static const struct command *find_command(const char *name)
+static const struct rn_command *find_command(const char *name)
 {
 	for (size_t i = 0; i < RN_ARRAY_SIZE(commands); i++)
 		if (!strcmp(name, commands[i].name))
@@ -83,7 +84,7 @@ static const struct command *find_command(const char *name)
 
 static int help_of(const char *name)
 {
-	const struct command *c = find_command(name);
+	const struct rn_command *c = find_command(name);
 	char help[] = "--help";
 	char *argv[] = { NULL, help, NULL };
 
@@ -107,8 +108,8 @@ static bool is_lab_agent(const char *name)
 
 int main(int argc, char **argv)
 {
-	static const struct command lab_agent = { "lab-exec", rn_cmd_lab_exec, NULL };
-	const struct command *command;
+	static const struct rn_command lab_agent = { "lab-exec", rn_cmd_lab_exec, NULL };
+	const struct rn_command *command;
 
 	argp_err_exit_status = RN_EXIT_USAGE;
 	if (argc > 0 && is_lab_agent(argv[0]))

@@ -237,6 +237,6 @@ static const struct argp argp = {
 void rn_bench_args_parse(int argc, char **argv, struct rn_bench_args *args)
 {
 	*args = (struct rn_bench_args){ .rounds = 10, .pin = true };
-	if (argp_parse(&argp, argc, argv, 0, NULL, args))
+	if (rn_argp_parse(&argp, argc, argv, 0, args))
 		exit(argp_err_exit_status);
 }

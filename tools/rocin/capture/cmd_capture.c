@@ -332,7 +332,7 @@ int rn_cmd_capture(int argc, char **argv)
 	char err[512] = "";
 	int status = RN_EXIT_FAILURE;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	c.signals = block_signals();
 	if (args.duration > 0)

@@ -24,6 +24,7 @@
 #include "capture.h"
 #include "rocin/netdev.h"
 #include "rocin/types.h"
+#include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/host/log.h"
 #include "transport/io/rocind/rocind_client.h"
@@ -546,7 +547,7 @@ int rn_cmd_extcap(int argc, char **argv)
 {
 	struct extcap_args args = { 0 };
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	if (args.install)
 		return link_command(install_link);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arguments.c - parses numbers, sizes and times of command lines. */
+/* arguments.c - parses numbers, sizes and times of command lines, and lists options. */
 #include "arguments.h"
 
 #include <argp.h>
+#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,4 +64,70 @@ void rn_bad_value(struct argp_state *state, const struct argp_option *options, i
 		options++;
 	argp_error(state, "\"%s\" is no value for --%s=%s: %s", arg, options->name,
 		   options->arg, options->doc);
+}
+
+/* -------------------------------------------------------- options for shells */
+/* Is the option one that a user may write, with a name or a letter of its own? */
+static bool is_listed(const struct argp_option *o)
+{
+	return !(o->flags & (OPTION_HIDDEN | OPTION_DOC)) &&
+	       (o->name || (o->key > ' ' && o->key < 0x7f));
+}
+
+static bool is_last(const struct argp_option *o)
+{
+	return !o->name && !o->key && !o->doc && !o->group;
+}
+
+static void list_option(const struct argp_option *o, const struct argp_option *main)
+{
+	const char *arg = main->arg ? main->arg : "";
+	bool is_optional = main->arg && main->flags & OPTION_ARG_OPTIONAL;
+
+	printf("%s\t", o->name ? o->name : "");
+	if (o->key > ' ' && o->key < 0x7f)
+		putchar(o->key);
+	printf(is_optional ? "\t[%s]\t%s\n" : "\t%s\t%s\n", arg,
+	       main->doc ? main->doc : "");
+}
+
+static void list_table(const struct argp_option *table)
+{
+	const struct argp_option *main = table; /* of which aliases are others */
+
+	for (const struct argp_option *o = table; o && !is_last(o); o++) {
+		if (!(o->flags & OPTION_ALIAS))
+			main = o;
+		if (is_listed(o))
+			list_option(o, main);
+	}
+}
+
+/* Lists the options of a parser and of those that it calls. */
+static void list_options(const struct argp *argp)
+{
+	const struct argp *left[8] = { argp }; /* those whose tables are not listed yet */
+	size_t count = 1;
+
+	while (count > 0) {
+		argp = left[--count];
+		list_table(argp->options);
+		for (const struct argp_child *c = argp->children; c && c->argp; c++) {
+			assert(count < RN_ARRAY_SIZE(left));
+			left[count++] = c->argp;
+		}
+	}
+}
+
+int rn_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
+		  void *input)
+{
+	if (argc != 2 || strcmp(argv[1], "--list-options") != 0)
+		return argp_parse(argp, argc, argv, flags, NULL, input);
+	/* It has a line for each form of the command. */
+	for (const char *c = argp->args_doc ? argp->args_doc : ""; *c; c++)
+		putchar(*c == '\n' ? ' ' : *c);
+	putchar('\n');
+	list_options(argp);
+	exit(fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS);
 }

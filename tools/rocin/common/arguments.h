@@ -26,8 +26,18 @@ bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *n
  */
 bool rn_read_seconds(const char *text, double least, double most, double *seconds);
 
+struct argp;
 struct argp_option;
 struct argp_state;
+
+/* argp_parse() for a command of rocin: by the only argument --list-options the command
+ * prints its options and ends, for `rocin completion'. A line for each option has its
+ * name, letter, argument ("[ARG]" if optional) and text, between tabs; the line before
+ * them has the arguments of the command as its help shows them. Returns what argp_parse()
+ * does.
+ */
+int rn_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
+		  void *input);
 
 /* Returns @arg, the value of the option @name, as a number from @least to @most. Ends the
  * program with a usage error if it is no such number.

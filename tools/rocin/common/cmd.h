@@ -18,6 +18,20 @@ enum {
 	RN_EXIT_NOT_FOUND = 127, /* the program to run does not exist */
 };
 
+/* A command of rocin. */
+struct rn_command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	/* description in --help; NULL: the command is hidden, that is not listed */
+	const char *help;
+};
+
+/* Prints what makes bash, zsh or fish complete the command line of rocin: `rocin
+ * completion SHELL'. @commands: all of them, @count. Returns the exit status.
+ */
+int rn_cmd_completion(int argc, char **argv, const struct rn_command *commands,
+		      size_t count);
+
 /* The functions of the commands. argv[0] is "rocin NAME"; each function returns the
  * exit status.
  */

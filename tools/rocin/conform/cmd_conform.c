@@ -514,7 +514,7 @@ int rn_cmd_conform(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "--agent"))
 		return become_agent(argc, argv);
-	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	rn_argp_parse(&argp, argc, argv, 0, &args);
 	c.progress = args.progress;
 	c.target = args.live.target;
 	c.profile = args.expect;

@@ -517,7 +517,7 @@ int rn_cmd_doctor(int argc, char **argv)
 {
 	static struct doctor d;
 
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &d))
+	if (rn_argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &d))
 		return RN_EXIT_USAGE;
 	check_runtime_dir(&d);
 	check_system(&d);

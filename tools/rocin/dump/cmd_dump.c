@@ -319,7 +319,7 @@ int rn_cmd_dump(int argc, char **argv)
 	struct dump_args args = { 0 };
 	struct rn_dump_total total;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	if (args.rules) {
 		print_rules();

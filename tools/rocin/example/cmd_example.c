@@ -376,7 +376,7 @@ int rn_cmd_example(int argc, char **argv)
 	bool ok = true, is_first = true;
 	char err[512];
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	if (args.list) {
 		print_list();

@@ -7,6 +7,7 @@
 
 #include "examples.h"
 #include "provider/validate/validate.h"
+#include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/report/nearest.h"
 
@@ -62,7 +63,7 @@ int rn_cmd_explain(int argc, char **argv)
 {
 	const char *name = NULL;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &name))
+	if (rn_argp_parse(&argp, argc, argv, 0, &name))
 		return RN_EXIT_USAGE;
 	if (!name) {
 		list_rules();

@@ -441,7 +441,7 @@ int rn_cmd_fault(int argc, char **argv)
 	bool adds, edits;
 	int rc;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	if (args.record)
 		return run_recorded(&args);

@@ -364,7 +364,7 @@ int rn_cmd_hunt(int argc, char **argv)
 	int status, rc;
 
 	args.hunt.limit = 60;
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &args))
 		return RN_EXIT_USAGE;
 	status = check_program(args.hunt.program);
 	if (!status && args.replay)

@@ -303,7 +303,7 @@ static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 	/* With ARGP_IN_ORDER, options after the name of the program belong to
 	 * that program.
 	 */
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &p))
+	if (rn_argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &p))
 		exit(RN_EXIT_USAGE);
 }
 

@@ -521,7 +521,7 @@ int rn_cmd_litmus(int argc, char **argv)
 	bool is_wrong;
 	int rc;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	rn_argp_parse(&argp, argc, argv, 0, &args);
 	back_end = find_back_end(args.o.backend);
 	if (!back_end) {
 		rn_complain("there is no back end \"%s\"", args.o.backend);

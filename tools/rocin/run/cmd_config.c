@@ -374,7 +374,7 @@ int rn_cmd_config(int argc, char **argv)
 	char err[256];
 	bool is_good;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	if (args.pid && take_environment(args.pid, err, sizeof(err))) {
 		rn_complain("%s", err);

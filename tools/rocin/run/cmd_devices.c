@@ -98,7 +98,7 @@ int rn_cmd_devices(int argc, char **argv)
 	char err[512];
 	int count;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	count = rn_netdev_discover(args.netdevs ? args.netdevs : getenv("ROCIN_NETDEVS"),
 				   devs, RN_NETDEV_MAX, err, sizeof(err));

@@ -11,6 +11,7 @@
 
 #include "settings.h"
 #include "sim/pcie/sanitizer/sanitize.h"
+#include "tools/rocin/common/arguments.h"
 
 struct run_args {
 	struct rn_run_settings settings;
@@ -111,7 +112,7 @@ int rn_cmd_run(int argc, char **argv)
 	/* With ARGP_IN_ORDER, options after the name of the program belong to
 	 * that program.
 	 */
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &args))
 		return RN_EXIT_USAGE;
 	status = check_program(&args);
 	if (status)
@@ -241,7 +242,7 @@ int rn_cmd_env(int argc, char **argv)
 	char err[512];
 	int status;
 
-	if (argp_parse(&env_argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&env_argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));
 	if (status) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/rocind/rocind_client.h"
 
@@ -19,7 +20,7 @@ int rn_cmd_stop(int argc, char **argv)
 	char err[512];
 	int rc;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
+	if (rn_argp_parse(&argp, argc, argv, 0, NULL))
 		return RN_EXIT_USAGE;
 	r = rn_rocind_connect_running(err, sizeof(err));
 	if (!r && errno == ENOENT) {

@@ -347,7 +347,7 @@ int rn_cmd_sim(int argc, char **argv)
 	struct rn_world *w;
 	int rc = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	rn_argp_parse(&argp, argc, argv, 0, &args);
 	if (args.incast.senders) {
 		args.incast.seed = args.first;
 		args.incast.json = args.json;

@@ -675,7 +675,7 @@ int rn_cmd_stat(int argc, char **argv)
 	struct report r = { .args = &args };
 	int rc;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	rc = args.watch > 0 ? watch(&r) : print_report(&r);
 	rn_stats_list_free(&r.before);

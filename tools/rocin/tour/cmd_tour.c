@@ -167,7 +167,7 @@ int rn_cmd_tour(int argc, char **argv)
 	struct tour_args args = { 0 };
 	struct rn_tour_look look;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &args))
+	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	if (args.list) {
 		print_list();

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* completion.h - the options of all commands, and what three shells make of them. */
+#ifndef RN_COMPLETION_H
+#define RN_COMPLETION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	RN_COMPLETION_OPTIONS_MAX = 64, /* of a command; bench has the most, 33 */
+};
+
+/* An option of a command. Texts belong to rn_command_line.text. */
+struct rn_option_line {
+	const char *name;   /* without dashes; "": it has a letter only */
+	const char *letter; /* one character; "": it has none */
+	const char *arg;    /* name of its argument, or values between '|'; "": none */
+	const char *help;
+	bool is_optional; /* the argument may be left out */
+};
+
+/* A command that the help lists. */
+struct rn_command_line {
+	const char *name, *help;
+	bool runs_program; /* its arguments are a program and the program's arguments */
+	char *text; /* what the command has listed, cut into strings; to be freed */
+	size_t options;
+	struct rn_option_line option[RN_COMPLETION_OPTIONS_MAX];
+};
+
+/* Print the script of a shell on standard output. */
+void rn_completion_bash(const struct rn_command_line *commands, size_t count);
+void rn_completion_zsh(const struct rn_command_line *commands, size_t count);
+void rn_completion_fish(const struct rn_command_line *commands, size_t count);
+
+/* Calls @print for each value that the name of an argument lists: on and off for
+ * "on|off", on for "off|on[:RATE]". No call if it is a name, as FILE.
+ */
+void rn_completion_values(const char *arg,
+			  void (*print)(const char *value, size_t len, void *ctx),
+			  void *ctx);
+
+/* Is the argument the name of a file? */
+bool rn_completion_is_file(const char *arg);
+
+#endif /* RN_COMPLETION_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* values.c - what the name of an option's argument says of the values it may have. */
+#include <ctype.h>
+#include <string.h>
+
+#include "completion.h"
+
+void rn_completion_values(const char *arg,
+			  void (*print)(const char *value, size_t len, void *ctx),
+			  void *ctx)
+{
+	if (!strchr(arg, '|'))
+		return;
+	while (*arg) {
+		size_t len = strcspn(arg, "|"), word = strcspn(arg, "|[:");
+
+		/* what is in capitals names something: a rate, a file */
+		if (word && !isupper((unsigned char)*arg))
+			print(arg, word, ctx);
+		arg += len + (arg[len] == '|');
+	}
+}
+
+bool rn_completion_is_file(const char *arg)
+{
+	return strstr(arg, "FILE") || strstr(arg, "DIR");
+}
