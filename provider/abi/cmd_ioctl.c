@@ -51,9 +51,10 @@ static struct ib_uverbs_attr *find_attr(struct ib_uverbs_ioctl_hdr *hdr, unsigne
 	return NULL;
 }
 
-/* Answers a write() command that comes in an ioctl: the probe for ioctls, which a kernel
- * refuses as too short, or the creation of a completion channel. For everything else
- * libibverbs calls the plugin, not the kernel.
+/* Answers a write() command that libibverbs sends inside an ioctl. Two such commands are
+ * answered: the creation of a completion channel, and the probe by which libibverbs finds
+ * out whether ioctls work, which a kernel refuses as too short. For all other commands
+ * libibverbs calls the plugin instead of the kernel.
  */
 static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -271,8 +272,8 @@ static int set_slot(void *handle, void **slot, void *fn)
 /* NOLINTEND(performance-no-int-to-ptr) */
 
 /* -------------------------------------------------- test whether ioctls are answered */
-/* Does @ask answer the request by which libibverbs finds out whether ioctls are
- * supported? The right answer is the error "too short".
+/* Does @ask, an ioctl() function, answer the request by which libibverbs finds out
+ * whether ioctls are supported? A kernel answers that request with the error "too short".
  */
 static bool is_answered(ioctl_fn ask, int cmd_fd)
 {

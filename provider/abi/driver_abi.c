@@ -157,8 +157,9 @@ struct scratch {
 	void *marks[RNP_ABI_SLOTS];
 };
 
-/* Distinct addresses, none of which is the address of a function. They stand for
- * operations in a table (see rnp_abi_learn()).
+/* Distinct addresses, none of which is the address of a function. rnp_abi_learn() passes
+ * them to the library in place of operations, to see where the library stores each
+ * operation.
  */
 static char mark_bytes[RNP_ABI_SLOTS];
 
@@ -199,8 +200,9 @@ static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int wh
 	return word;
 }
 
-/* Counts the entries of the library's table. libibverbs copies all operations into memory
- * of its own, so that copy has as many marks in a row as the table has entries.
+/* Counts the entries of the library's table of operations. libibverbs copies all
+ * operations into memory of its own (@copy), so there are as many marks in a row there as
+ * the table has entries.
  */
 static unsigned count_marks(void *copy)
 {
@@ -275,8 +277,8 @@ static int learn_ops(struct rnp_abi *abi, struct scratch *s, char *err, size_t e
 /* Flag that makes libibverbs treat a struct ibv_qp as a struct ibv_qp_ex. */
 static const uint32_t qp_ex_flag = 1 << 1;
 
-/* Finds the word of the QP in which libibverbs looks for qp_ex_flag: sets the flag in one
- * word after the other until the library finds it.
+/* Finds the word behind struct ibv_qp in which libibverbs looks for qp_ex_flag. Sets the
+ * flag in one word after the other until the library accepts the QP as an extended one.
  */
 static int learn_qp(struct rnp_abi *abi, char *err, size_t err_len)
 {
@@ -315,8 +317,8 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 
 	rc = find_context(abi, &s, err, err_len);
 	if (rc) {
-		/* The layout of the struct is unknown, so nothing in it can be released
-		 * safely.
+		/* The layout of the struct is unknown, so nothing that the library has
+		 * put into it can be released safely.
 		 */
 		free(s.block);
 		return rc;
@@ -334,8 +336,8 @@ int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len)
 	return rc;
 }
 
-/* Returns the place of the pointer to the library's private part of a context, which has
- * the operations.
+/* Returns the place in a context, which begins at @block, of the pointer to the library's
+ * private part of that context. The private part has the operations.
  */
 static char *private_of(const struct rnp_abi *abi, void *block)
 {

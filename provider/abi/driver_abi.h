@@ -151,22 +151,24 @@ struct rnp_abi {
 int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, char *err,
 		     size_t err_len);
 
-/**
+/* *
  * rnp_abi_learn() - Find out the layouts of the loaded library
  * @abi:	Out; @abi->lib is filled in by the caller
  * @err:	Out on failure: error text that says which layout is not known
  *
- * Makes a temporary context, gives it a table of distinct marks as operations and looks
- * where the library stores them. About 65 operations stand in public structs too; each of
- * them must be where the list of the plugin says. No mark is ever called.
+ * Makes a temporary context, gives it a table of distinct addresses (marks) in place of
+ * operations, and looks where the library stores them. About 65 operations stand in
+ * public structs, too. The call fails unless each of these is where the plugin's list of
+ * operations says. No mark is ever called.
  *
  * Return: 0; -ENOMEM; -EPROTO if the library does not behave as the known releases do.
  */
 int rnp_abi_learn(struct rnp_abi *abi, char *err, size_t err_len);
 
-/* Does what the library's verbs_uninit_context() does to a context, but leaves the
- * context a copy of its operations, so that the library can still call them. If there is
- * no memory for the copy, the operations are lost. rnp_abi_free_ops() frees the copy.
+/* Does to the context at @block what the library's verbs_uninit_context() does, but
+ * leaves it a copy of its operations, so that the library can still call them on the
+ * closed context. If there is no memory for the copy, the operations are lost.
+ * rnp_abi_free_ops() frees the copy.
  */
 void rnp_abi_uninit_but_ops(const struct rnp_abi *abi, void *block);
 void rnp_abi_free_ops(const struct rnp_abi *abi, void *block);
@@ -177,14 +179,15 @@ struct rnp_abi_op {
 	void (*fn)(void);
 };
 
-/* Puts operations into @table (RNP_ABI_SLOTS entries) for rnp_abi_lib.set_ops(), which
- * ignores NULL entries. Operations that the library does not know are left out.
+/* Puts @count operations into @table, which has RNP_ABI_SLOTS entries and is meant for
+ * rnp_abi_lib.set_ops(). Entries without an operation stay NULL, which set_ops() ignores.
+ * Operations that the loaded library does not know are left out.
  */
 void rnp_abi_fill_table(const struct rnp_abi *abi, const struct rnp_abi_op *ops,
 			unsigned count, void **table);
 
-/* Sets the flag by which ibv_qp_to_qp_ex() accepts the QP. It lies behind struct
- * ibv_qp_ex, in memory that the caller has zeroed.
+/* Sets the flag by which the library's ibv_qp_to_qp_ex() accepts the QP. The flag lies
+ * behind struct ibv_qp_ex, in memory that the caller has zeroed.
  */
 void rnp_abi_mark_qp_ex(const struct rnp_abi *abi, union rnp_abi_qp *qp);
 
@@ -193,8 +196,9 @@ const char *rnp_abi_op_name(enum rnp_op op);
 
 /* ---- The verbs operations of the plugin ---- */
 
-/* While there are fault rules about verbs calls, the contexts of the device use other
- * versions of the operations, which ask the rules first and then do the same.
+/* While there are fault rules about verbs calls, the contexts of the device use a second
+ * set of operations. Each operation of that set first asks the rules whether it must
+ * fail, and otherwise does the same as its ordinary version.
  */
 
 /* Returns the table of all operations but free_context(). @count: out: entries. */
@@ -207,20 +211,20 @@ const struct rnp_abi_op *rnp_fault_ops(unsigned *count);
 
 /* ---- Answers to the ioctls that libibverbs sends to the kernel ---- */
 
-/* Under `rocin run` the preloaded library answers them. Where that library is not loaded,
- * or libibverbs was loaded in a way that bypasses it, the ioctl would go to /dev/null,
- * and libibverbs would use an uninitialised number as completion channel. So each opening
- * of a device checks that ioctls are answered, and if they are not, the plugin answers
- * them itself.
+/* The preloaded library of `rocin run` answers these ioctls. If that library is not
+ * loaded, or libibverbs was loaded in a way that bypasses it, an ioctl would go to
+ * /dev/null, and libibverbs would use an uninitialised number as completion channel. So
+ * whenever a device is opened, the plugin checks that ioctls are answered; if they are
+ * not, it answers them itself.
  */
 
-/**
+/* *
  * rnp_cmd_ensure() - Make sure that requests on @cmd_fd are answered
  * @verbs:	Handle of the loaded libibverbs
  * @err:	Out on failure: error text
  *
- * Sends a probe through the reference to ioctl() that libibverbs uses. If there is no
- * answer, that reference is redirected to the plugin, once per process.
+ * Sends a request through the reference to ioctl() that libibverbs uses. If there is no
+ * answer, redirects that reference to the plugin, once per process.
  *
  * Return: 0, or -ENOSYS if the requests would stay unanswered.
  */

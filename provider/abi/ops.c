@@ -16,9 +16,10 @@
 #include "provider/verbs/object/provider.h"
 #include "provider/verbs/verbs.h"
 
-/* Sets errno to @rc, or restores it if the call has succeeded: the call may have handled
- * failures that set errno. Programs depend on that: rdma_accept() moves a QP to ERR
- * between its own failure and its return.
+/* Called after an operation, which has returned @rc. Sets errno to @rc if that is an
+ * error; otherwise restores @saved_errno, because the operation may have handled failures
+ * that set errno. Programs depend on that: rdma_accept() moves a QP to ERR between its
+ * own failure and its return. Returns @rc.
  */
 static int set_errno(int rc, int saved_errno)
 {
@@ -240,8 +241,8 @@ RETURNS_POINTER(struct ibv_mr, reg_mr,
  */
 #define OP(name) { RNP_OP_##name, (void (*)(void))op_##name }
 #define QUICK(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
-/* These operations do not return a positive errno. rnp_poll_cq() returns a negative one,
- * and sets errno itself.
+/* Operations whose errno needs no wrapper, as they do not return a positive errno.
+ * rnp_poll_cq() returns a negative one, and sets errno itself.
  */
 #define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 static const struct rnp_abi_op ops[] = {
@@ -344,9 +345,9 @@ enum call {
 	CALL_MODIFY_SRQ,
 };
 
-/* Asks the fault rules whether the call must fail. Return: the positive errno to fail
- * with, which is in errno, too; or 0. In a fork() child there are no rules, and the call
- * itself fails.
+/* Asks the fault rules whether the call must fail. Returns the positive errno to fail
+ * with, and sets errno to it; or 0. A fork() child has no rules: there the call itself
+ * fails.
  */
 static int injected_error(struct ibv_context *context, enum call call)
 {

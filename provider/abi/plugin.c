@@ -37,8 +37,8 @@ static struct {
 
 /* -------------------------------------------------------------------------- contexts */
 /* Returns the start of the memory block of a context. The block begins with the library's
- * struct verbs_context, whose length differs between releases and whose end is struct
- * ibv_context; struct rnp_context begins with that struct ibv_context.
+ * struct verbs_context, whose length differs between releases. Its last member is struct
+ * ibv_context, with which the plugin's struct rnp_context begins.
  */
 static char *block_of(struct rnp_context *ctx)
 {
@@ -60,8 +60,8 @@ static struct rnp_context *new_block(struct ibv_device *device, int cmd_fd)
 	return block ? (struct rnp_context *)(block + before) : NULL;
 }
 
-/* Frees a context that was not opened: closes cmd_fd and async_fd, and frees the
- * library's part.
+/* Frees a context whose opening has failed: closes cmd_fd and async_fd, and frees the
+ * library's part of the memory.
  */
 static void free_block(struct rnp_context *ctx)
 {
@@ -72,8 +72,9 @@ static void free_block(struct rnp_context *ctx)
 }
 
 /* The contexts that were closed last, newest first. If a program uses an object of a
- * closed context, libibverbs reads that context and calls its operations. A context that
- * is kept here makes such a call fail, where freed memory would make it crash.
+ * closed context, libibverbs reads that context and calls its operations. While the
+ * context is kept here, such a call fails; if its memory had been freed, the call would
+ * crash.
  */
 enum {
 	CLOSED_MAX = 64,
@@ -134,8 +135,8 @@ static void mark_qp_ex(union rnp_abi_qp *qp)
 	rnp_abi_mark_qp_ex(&plugin.abi, qp);
 }
 
-/* Opens a context; owns @cmd_fd. @origin: the open context whose descriptor was copied to
- * get @cmd_fd; NULL: there is none.
+/* Opens a context. Owns @cmd_fd, also on failure. @origin: the open context of which
+ * @cmd_fd is a copied descriptor; NULL: @cmd_fd is not a copy.
  */
 static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 					const struct rnp_context *origin)
@@ -177,8 +178,8 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	const int *cmd_fd = arg;
 
 	if (!origin) {
-		/* The context belongs to another process, whose engine cannot be used
-		 * here; or @cmd_fd is not that of a context.
+		/* @cmd_fd is not that of a context of this process: the context belongs
+		 * to another process, whose engine cannot be used here, or there is none.
 		 */
 		rn_fd_close(*cmd_fd);
 		errno = EOPNOTSUPP;
@@ -187,8 +188,9 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	return open_context(origin->base.device, *cmd_fd, origin);
 }
 
-/* Imports a context. All devices of Rocin have the same device number, so @device may be
- * another one than the context's. The device of the context is used.
+/* Imports a context by its descriptor @cmd_fd. All devices of Rocin have the same device
+ * number, so @device may be the wrong one; the imported context gets the device of the
+ * context that is imported.
  */
 static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
 {
@@ -304,9 +306,10 @@ static void fill_tables(void)
 	rnp_abi_fill_table(&plugin.abi, ops, count, plugin.watch_table);
 }
 
-/* Removes the operations that the provider of the persona lacks, so that the library's
- * default, which fails with EOPNOTSUPP, remains. A wrong name in the environment makes
- * each device fail to open, see rnp_settings_read().
+/* Removes from the plugin's table the operations that the provider of the persona lacks
+ * (the persona is the device of another maker that ROCIN_AS names). For these libibverbs
+ * keeps its default, which fails with EOPNOTSUPP. If ROCIN_AS has a wrong name, nothing
+ * is removed: each device then fails to open, see rnp_settings_read().
  */
 static void remove_lacking(void)
 {
