@@ -26,8 +26,8 @@ enum {
 	SLICE_NS = 100 * 1000, /* the shortest time slice that the kernel grants */
 };
 
-/* CPU affinity at the time when the plugin was loaded, probably before the program pinned
- * a thread.
+/* CPU affinity of the process when the plugin was loaded, which is probably before the
+ * program pinned a thread.
  */
 static cpu_set_t process_cpus;
 static bool has_process_cpus;
@@ -39,8 +39,8 @@ static void __attribute__((constructor)) note_affinity(void)
 }
 
 /* -------------------------------------------------------- main loop of the thread */
-/* Reads the timer. Return: true if it has fired; false if it was set anew since it woke
- * the thread.
+/* Reads the timer. Returns true if the timer has fired; false if it was set anew after it
+ * woke the thread.
  */
 static bool take_timer(const struct rnp_engine *e)
 {
@@ -50,8 +50,8 @@ static bool take_timer(const struct rnp_engine *e)
 	       read(e->timer_fd, &times, sizeof(times)) == (ssize_t)sizeof(times);
 }
 
-/* Resets the eventfd by which the thread is woken: memory accesses that end from here on
- * wake it again.
+/* Resets the eventfd by which other threads wake the background thread. A memory access
+ * that ends from here on wakes the thread again.
  */
 static void take_wake(const struct rnp_engine *e)
 {
@@ -64,8 +64,8 @@ static void take_wake(const struct rnp_engine *e)
 		(void)!read(e->wake_fd, &times, sizeof(times));
 }
 
-/* Empties the pipe, or the eventfd, by which peers wake this process. What is read does
- * not matter, as a peer may write anything: packets are found in the rings.
+/* Empties the pipe or eventfd by which peers on local wires wake this process. What is
+ * read does not matter, since a peer may write anything: the packets are in the rings.
  */
 static void take_local(const struct rnp_engine *e)
 {
@@ -117,8 +117,8 @@ static void ask_for_short_slices(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* Writes to the statistics page whether io_uring is in use; a sandbox may forbid it at
- * any time.
+/* Writes to the statistics page whether the engine uses io_uring. That may change at any
+ * time, since a sandbox may begin to forbid it.
  */
 static void note_io(struct rnp_engine *e)
 {
@@ -263,8 +263,9 @@ int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len)
 		       e->netdev.ibdev, strerrordesc_np(-rc));
 }
 
-/* Waits for the thread to end. Return: false if the program has closed every descriptor
- * that could wake the thread, which then sleeps for ever; its engine must not be freed.
+/* Waits for the thread to end. Returns false if the program has closed every descriptor
+ * that could wake the thread: then the thread sleeps for ever, and its engine must not be
+ * freed.
  */
 static bool join_thread(struct rnp_engine *e)
 {

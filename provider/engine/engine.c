@@ -34,8 +34,8 @@ enum {
 
 static _Atomic(struct rnp_process *) page;
 
-/* Zeroes the process page in a fork() child, for kernels before Linux 4.14, which do not
- * do so.
+/* Zeroes the process page in a fork() child. Linux does so itself since 4.14
+ * (MADV_WIPEONFORK); this function serves older kernels.
  */
 static void wipe(void)
 {
@@ -81,8 +81,8 @@ struct rnp_process *rnp_process(void)
 	return p ? p : new_page();
 }
 
-/* Takes the lock, and sets the epoch if it is not set. In a new page the lock is usable,
- * as a zeroed glibc mutex is an unlocked one.
+/* Takes the lock of the process page, and sets the epoch if it is not set. The lock of a
+ * new page is usable, as a zeroed glibc mutex is an unlocked one.
  */
 void rnp_process_lock(struct rnp_process *p)
 {
@@ -92,8 +92,8 @@ void rnp_process_lock(struct rnp_process *p)
 	if (atomic_load(&p->epoch) != 0)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	/* The epoch is the start time of this process's use of Rocin. Ancestor processes
-	 * began earlier, so theirs differ.
+	/* The epoch is the time at which this process first used Rocin. A process that it
+	 * was forked from began to do so earlier, so that one's epoch differs.
 	 */
 	atomic_store(&p->epoch, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 }
@@ -108,7 +108,7 @@ bool rnp_engine_forked(const struct rnp_engine *e)
 	return rnp_is_inherited(e);
 }
 
-/* stands for a process that could not get a page; has no epoch, and so no engine */
+/* Stands for a process that could not get a page. It has no epoch, and so no engine. */
 static struct rnp_process nobody;
 static struct rnp_engine gone;
 
@@ -172,8 +172,8 @@ struct rn_dev *rnp_engine_dev(struct rnp_engine *e)
 }
 
 /* ------------------------------------------------------- creation of an engine */
-/* Returns the receive buffer that a socket gets if it requests @wanted bytes, as rocind's
- * sockets do.
+/* Returns the size in bytes of the receive buffer that the kernel gives to a socket that
+ * requests @wanted bytes, as the sockets of rocind do.
  */
 static uint32_t probe_rcvbuf(int wanted)
 {
@@ -603,10 +603,10 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 }
 
 /* -------------------------------------------------------------- multicast groups */
-/* Joins a multicast group by a socket of this process. The socket of rocind, which owns
- * port 4791 of the device's addresses, would not do: a packet to such an address is for
- * one process, but a packet to a group is for every member, and the kernel gives a copy
- * to each socket, also to sockets of other users.
+/* Joins a multicast group by @sock, a socket of this process. The sockets of rocind,
+ * which own port 4791 of the device's addresses, would not do: the kernel passes a packet
+ * to such an address to one socket, while every member of a group must get each packet.
+ * From sockets that have joined the group each gets a copy, also those of other users.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {
@@ -633,8 +633,9 @@ int rnp_engine_leave(struct rnp_engine *e, const struct rn_gid *mgid)
 }
 
 /* --------------------------------------------------------------- exit of the process */
-/* Tries to take a lock for EXIT_TRIES milliseconds only: if a thread was ended while it
- * held the lock, nobody releases it.
+/* Tries for EXIT_TRIES milliseconds to take a lock. It does not wait for longer, because
+ * nobody releases the lock if the thread that held it was ended. Returns whether it has
+ * the lock.
  */
 static bool try_hard(bool (*try)(void *lock), void *lock)
 {
@@ -658,9 +659,9 @@ static bool try_engine(void *lock)
 	return rnp_lock_try(lock);
 }
 
-/* Sends the last acknowledgements at exit, as most programs end without closing their
- * devices. A peer must not wait in vain for the acknowledgement of a request that the
- * program has received.
+/* Sends the last acknowledgements when the process exits, because most programs end
+ * without closing their devices. Otherwise a peer would wait in vain for the
+ * acknowledgement of a request that this program has received.
  */
 static void __attribute__((destructor)) send_last_at_exit(void)
 {

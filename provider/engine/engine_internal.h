@@ -62,17 +62,17 @@ enum {
 	RNP_QPN_RESTING = 4096,
 };
 
-/* ns. How long a QP number is not used again ("rests") after its queue pair was
- * destroyed. That is longer than a peer with the usual timeouts goes on sending to a
- * queue pair that does not answer.
+/* ns. How long a QP number "rests", that is, is not used again, after its queue pair was
+ * destroyed. A peer with the usual timeouts goes on sending to a queue pair that does not
+ * answer for less than this time.
  */
 #define RNP_QPN_REST RN_MSEC(4000)
 
 /* Allocator of the queue pair numbers of one process: (number << 8) | slot. A counter
- * runs through 1..65535 and begins anew, and a secret order of these turns it into the
- * number: so a number is unused for as long as possible, and nobody can guess it. One
- * that was released less than RNP_QPN_REST ago is skipped, since packets for its former
- * queue pair may still be on their way.
+ * runs through 1..65535 again and again, and a secret permutation turns each of its
+ * values into the number. So a number stays unused for as long as possible, and nobody
+ * can guess it. A number that was released less than RNP_QPN_REST ago is skipped, since
+ * packets for its former queue pair may still be on their way.
  */
 struct rnp_qpns {
 	struct rn_permutation order;
@@ -85,18 +85,18 @@ struct rnp_qpns {
 		uint16_t number;
 		rn_ns since;
 	} rest[RNP_QPN_RESTING];
-	/* positions in the ring @rest, the released numbers that are not used again yet;
-	 * both only increase
+	/* Head and tail of the ring @rest, which has the released numbers that are not
+	 * used again yet. Both only increase; modulo RNP_QPN_RESTING they are indices.
 	 */
 	uint32_t rest_head, rest_tail;
 };
 
-/* The records of one kind in a statistics page: of QPs, or of other objects. The time to
- * find a free record does not depend on their number.
+/* The records of one kind in a statistics page: those of QPs, or those of other objects.
+ * Finding a free record takes equally long however many there are.
  */
 struct rnp_records {
-	/* Bit sets. @used: the record is in use; @full: all 64 records of that word of
-	 * @used are.
+	/* Bit sets. A bit in @used says that the record with this index is in use. A bit
+	 * in @full says that the word of @used with this index has all 64 bits set.
 	 */
 	uint64_t used[RN_STATS_RECORDS_MAX / 64];
 	uint64_t full[RN_STATS_RECORDS_MAX / 64 / 64];
@@ -148,12 +148,14 @@ enum {
 struct rnp_faults {
 	/* rules of ROCIN_FAULT, and rules received from rocind; NULL: none */
 	struct rn_fault_rules *own, *live;
-	/* those of @own and @live that are about verbs calls; NULL: none. Changed with
-	 * the engine lock held.
+	/* The rules of @own and @live that are about verbs calls; NULL: none. The pointer
+	 * is changed with the engine lock held, and read without it.
 	 */
 	struct rn_fault_rules *_Atomic calls;
 	uint32_t first; /* counter part of the first QP number of the process */
-	/* a rule has taken the link down; @was_up: state of the link without that rule */
+	/* @is_cut: a fault rule has taken the link down; @was_up: the state that the link
+	 * would have without that rule
+	 */
 	bool is_cut, was_up;
 	/* hash of the remote QP number -> index of a record in the statistics page */
 	uint32_t cache[RNP_FAULT_CACHE];
@@ -169,9 +171,9 @@ struct rnp_path_mtu {
 	} path[RN_GID_MAX];
 };
 
-/* The ICMP probe, a datagram that finds out whether a peer is silent because its host
- * refuses packets to port 4791. It is sent only after a queue pair has waited for its
- * peer in vain twice in a row.
+/* The ICMP probe: a datagram that finds out whether a peer is silent because its host
+ * refuses packets to port 4791. The engine sends it only after a queue pair has waited
+ * for its peer in vain twice in a row.
  */
 struct rnp_icmp_probe {
 	int fd; /* socket of the last probe, while no answer has come; -1: none */
@@ -182,9 +184,9 @@ struct rnp_icmp_probe {
 
 /* ----------------------------------- descriptors that the background thread waits for */
 enum {
-	/* Maximum number of descriptors in a set: some for the device, a socket for each
-	 * address, and those that were removed but whose requests to io_uring have not
-	 * ended.
+	/* Maximum number of descriptors in a set: some of the device, a socket for each
+	 * address, and those that were removed while io_uring has not yet ended their
+	 * requests.
 	 */
 	RNP_WAIT_MAX = 4 * RN_GID_MAX,
 	RNP_WAIT_TAGS = 31,
@@ -223,9 +225,9 @@ struct rnp_wait {
 	int wake_fd;
 	struct rnp_wait_source source[RNP_WAIT_MAX];
 
-	/* @nappers: number of threads of the program that nap until the background thread
-	 * has received packets. @calls: futex on which they sleep; it counts how often
-	 * they were woken.
+	/* @nappers: number of threads of the program that nap, that is, sleep until the
+	 * background thread has received packets. @calls: the futex on which they sleep;
+	 * it counts how often they were woken.
 	 */
 	_Atomic uint32_t nappers, calls;
 };
@@ -279,8 +281,8 @@ struct rnp_engine {
 	struct rn_gid gid[RN_GID_MAX]; /* the core's GID table; all zero: unused */
 	struct rnp_path_mtu paths;
 	struct rnp_settings set;
-	/* never changes: folder with the simulated sysfs files, which the engine keeps up
-	 * to date; or NULL
+	/* Folder with the simulated sysfs files, which the engine keeps up to date; NULL:
+	 * none. Never changes.
 	 */
 	char *tree;
 	struct rnp_stats stats;
@@ -303,8 +305,9 @@ struct rnp_engine {
 	clockid_t poller;	/* CPU-time clock of the thread that renewed the lease */
 	/* processor on which a real-time thread polled last; -1: not known */
 	int poller_at;
-	/* number of yields since the last one that was dear; every TIMED_YIELDS-th of
-	 * them is timed (pause.c). Threads may overwrite each other's count.
+	/* Number of yields since the last expensive one (RNP_YIELD_DEAR); every
+	 * TIMED_YIELDS-th of them is timed (pause.c). Threads may overwrite each other's
+	 * count.
 	 */
 	_Atomic uint32_t yields;
 	struct rnp_clock clock;
@@ -337,15 +340,15 @@ static inline bool rnp_has_sockets(const struct rnp_engine *e)
 }
 
 /* ----------------------------------------------------------------- engine.c */
-/* Opens the back ends and starts the background thread: the part of
- * rnp_engine_attach() after rocind's answer. Lock held. The sockets of @a are owned
- * from now on, also on failure.
+/* Opens the back ends and starts the background thread: the part of rnp_engine_attach()
+ * after rocind's answer. The engine lock is held. The engine owns the sockets of @a from
+ * now on, also on failure.
  */
 int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		     size_t err_len);
 
-/* Returns the page of the process, after creating it if there is none yet. NULL: not
- * enough memory.
+/* Returns the page of this process, which it creates if there is none yet. Returns NULL
+ * if there is not enough memory.
  */
 struct rnp_process *rnp_process(void);
 
@@ -375,16 +378,17 @@ int rnp_stats_open(struct rnp_stats *s, const char *ibdev);
 /* Unmaps the page and closes its descriptors. */
 void rnp_stats_close(struct rnp_stats *s);
 
-/* Allocates a zeroed record. NULL: not enough memory; the queue pair works without
- * a record.
+/* Allocates a zeroed record for a queue pair. Returns NULL if there is not enough memory;
+ * the queue pair then works without a record.
  */
 struct rn_stats_qp *rnp_stats_take(struct rnp_stats *s);
 
 /* Releases a record; NULL is ignored. */
 void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec);
 
-/* Records an object, as @o describes it. NULL: not enough memory or room, which the page
- * counts; the object works without a record.
+/* Records an object other than a queue pair, as @o describes it. Returns NULL if there is
+ * not enough memory or room, which a counter in the page counts; the object then works
+ * without a record.
  */
 struct rn_stats_object *rnp_stats_record(struct rnp_stats *s,
 					 const struct rn_stats_object *o);
@@ -392,8 +396,9 @@ struct rn_stats_object *rnp_stats_record(struct rnp_stats *s,
 void rnp_stats_forget(struct rnp_stats *s, struct rn_stats_object *rec);
 
 /* --------------------------------------------------------------- progress.c */
-/* Returns the time for a poll: at most two microseconds old, and not before the time that
- * was passed to the core last. It is exact if the program reads completion timestamps.
+/* Returns the time for a poll. It is at most two microseconds old, and not before the
+ * time that was passed to the core last. If the program reads completion timestamps, it
+ * is exact.
  */
 rn_ns rnp_clock_poll_time(struct rnp_engine *e);
 
@@ -403,9 +408,9 @@ enum {
 	RNP_DRAIN_BACKGROUND = 64,
 };
 
-/* Performs one step: receives, lets timers expire, sends, and handles events. @drain:
- * maximum number of super-packets to receive. @acks: whether acknowledgements leave.
- * Return: number of super-packets received.
+/* Performs one step: receives, lets timers expire, sends, and handles the core's events.
+ * @drain: maximum number of super-packets to receive. @acks says whether acknowledgements
+ * leave in this step. Return: number of super-packets received.
  */
 unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 			 enum rnp_acks acks);
@@ -418,22 +423,24 @@ void rnp_progress_poll(struct rnp_engine *e);
 /* Performs a step in the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
 
-/* Hands completed accesses to memory to the core and sends what follows from them; called
- * by the background thread in either state of the policy.
+/* Hands completed accesses to memory to the core, and sends the packets that become
+ * possible by them. The background thread calls it, whether it or the program receives
+ * packets at the time.
  */
 void rnp_progress_memory(struct rnp_engine *e);
 
-/* In RNP_ARMED, sets the timer for the next deadline of the core, which may have changed.
+/* Sets the timer for the next deadline of the core, which may have changed. Does nothing
+ * unless the background thread waits for packets (RNP_ARMED).
  */
 void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
 
-/* Performs the actions @todo of the policy, at least one, except those that receive or
- * look again.
+/* Performs the actions @todo of the policy (bits of enum rnp_action, not 0), except those
+ * that receive packets or look for them again.
  */
 void rnp_progress_perform(struct rnp_engine *e, unsigned todo);
 
-/* Performs RNP_GIVE_SOCKETS: from now on the background thread receives. Packets that
- * came in the meantime are received here. Return: super-packets received.
+/* Performs RNP_GIVE_SOCKETS: from now on the background thread receives. Receives the
+ * packets that came in the meantime. Return: number of super-packets received.
  */
 unsigned rnp_progress_give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo);
 
@@ -443,37 +450,41 @@ unsigned rnp_progress_give_sockets(struct rnp_engine *e, rn_ns now, unsigned tod
 void rnp_engine_die(struct rnp_engine *e, bool robbed);
 
 /* Makes the device dead if the program has closed one of its descriptors by a bare system
- * call: the number of such a descriptor may be that of another file now. To be called at
- * intervals (DESCRIPTORS_EVERY), as it makes some system calls.
+ * call, because the number of such a descriptor may be that of another file now. The
+ * engine calls it every DESCRIPTORS_EVERY and not with each step, as it makes some system
+ * calls.
  */
 void rnp_check_descriptors(struct rnp_engine *e);
 
 /* ------------------------------------------------------------- background.c */
-/* Opens the set, the timer and the eventfd, and starts the thread. Return: 0, or -errno
- * with an error text.
+/* Opens the set of descriptors, the timer and the eventfd of the background thread, and
+ * starts the thread. Return: 0, or -errno with an error text.
  */
 int rnp_background_start(struct rnp_engine *e, char *err, size_t err_len);
 
-/* Ends the thread, waits for it, and closes the descriptors; lock not held. Return: false
- * if the thread could not be ended, so that @e must not be freed.
+/* Ends the background thread, waits for it, and closes its descriptors. The engine lock
+ * is not held. Return: false if the thread could not be ended; then @e must not be freed.
  */
 bool rnp_background_stop(struct rnp_engine *e);
 
 /* --------------------------------------------------------------------- wait.c */
-/* Switches all sockets in the set on or off. Return: false if a socket could not be added
- * to the epoll set again, so that all are off.
+/* Switches all sockets in the set on or off: only those that are on wake the background
+ * thread. Return: false if a socket could not be added to the epoll set again; then all
+ * are off.
  */
 bool rnp_background_listen(struct rnp_engine *e, bool on);
 
-/* Removes the sockets, which are off and will stay off for a while, from the epoll set.
+/* Removes the sockets from the epoll set. They are off, and the caller expects them to
+ * stay off for a while.
  */
 void rnp_background_rest(struct rnp_engine *e);
 
 /* Adds a descriptor to the set. Return: 0 or -errno. */
 int rnp_background_add(struct rnp_engine *e, int fd, enum rnp_tag tag, bool on);
 
-/* Removes a descriptor from the set; to be called before closing it, since a copy in a
- * fork() child would keep it in the set for ever. -1 is ignored.
+/* Removes a descriptor from the set. The caller must do so before it closes the
+ * descriptor, since a copy in a fork() child would keep it in the set for ever. -1 is
+ * ignored.
  */
 void rnp_background_remove(struct rnp_engine *e, int fd);
 
@@ -483,12 +494,12 @@ void rnp_background_set_timer(struct rnp_engine *e, rn_ns at);
 void rnp_background_wake(struct rnp_engine *e);
 
 /* If the calling thread is in a real-time class, gives the background thread a higher
- * priority, as far as the process may.
+ * priority than that thread has, as far as the process may.
  */
 void rnp_background_outrank(struct rnp_engine *e);
 
-/* The set of descriptors, without an engine. All calls are made with one lock held,
- * which rnp_wait_sleep() releases while it sleeps, as pthread_cond_wait() does. Only one
+/* The set of descriptors, without an engine. The caller holds the same lock in all calls;
+ * rnp_wait_sleep() releases it while it sleeps, as pthread_cond_wait() does. Only one
  * thread sleeps.
  *
  * After rnp_wait_init() nothing is open: rnp_wait_close(), rnp_wait_remove() and
@@ -507,8 +518,8 @@ void rnp_wait_init(struct rnp_wait *w);
  */
 int rnp_wait_open(struct rnp_wait *w, int wake_fd, bool uring, char *err, size_t err_len);
 
-/* Ends the requests of the calling thread, which slept and will not sleep again, so that
- * sockets that are closed afterwards are really closed.
+/* Ends the requests to io_uring of the calling thread, which has slept on the set and
+ * will not sleep again. Otherwise sockets that are closed afterwards would stay open.
  */
 void rnp_wait_end(struct rnp_wait *w, struct rnp_lock *lock);
 
@@ -521,32 +532,32 @@ void rnp_wait_close(struct rnp_wait *w);
 int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on);
 
 /* Switches on or off whether @fd wakes the thread. A descriptor that is not in the set is
- * ignored. Return: 0, or the error of epoll_ctl() if a resting descriptor cannot be added
- * again: it remains off.
+ * ignored. Return: 0; or the error of epoll_ctl() if @fd was taken out of the epoll set
+ * by rnp_wait_rest() and cannot be added again: @fd then remains off.
  */
 int rnp_wait_switch(struct rnp_wait *w, int fd, bool on);
 
-/* Removes the descriptors that are off from the epoll set, as they will stay off for a
- * while: a sender spends time on every set that its socket is in, even while the socket
- * is off.
+/* Removes the descriptors that are off from the epoll set. The caller expects them to
+ * stay off for a while. A packet's sender spends time on every epoll set that the
+ * receiving socket is in, even while the socket is off.
  */
 void rnp_wait_rest(struct rnp_wait *w);
 
-/* Removes @fd from the set; to be called before closing @fd, since a copy in a fork()
- * child would keep it in an epoll set for ever. A descriptor that is not in the set is
- * ignored.
+/* Removes @fd from the set. The caller must do so before it closes @fd, since a copy in a
+ * fork() child would keep it in an epoll set for ever. A descriptor that is not in the
+ * set is ignored.
  */
 void rnp_wait_remove(struct rnp_wait *w, int fd);
 
-/* Releases @lock and sleeps until a descriptor is readable. Return: bit mask of the tags
- * of readable descriptors, which may be 0; or RNP_WAIT_BROKEN alone.
+/* Releases @lock, sleeps until a descriptor is readable, and takes @lock again. Return: a
+ * bit mask of the tags of readable descriptors, which may be 0; or RNP_WAIT_BROKEN alone.
  */
 uint32_t rnp_wait_sleep(struct rnp_wait *w, struct rnp_lock *lock);
 
 /* Functions by which a thread of the program naps: it calls rnp_wait_nap_begin() with the
- * lock held, rnp_wait_nap() without it, and rnp_wait_nap_end(). The nap ends after @ns,
- * or at once if another thread has called rnp_wait_call() since it began. The background
- * thread calls that function whenever it has run.
+ * engine lock held, rnp_wait_nap() without it, and rnp_wait_nap_end(). The nap ends after
+ * @ns, or at once if another thread has called rnp_wait_call() since it began. The
+ * background thread calls that function whenever it has run.
  */
 static inline uint32_t rnp_wait_nap_begin(struct rnp_wait *w)
 {
@@ -569,23 +580,25 @@ void rnp_rocind_events(struct rnp_engine *e);
 /* Fills in @cfg for local wires. Return: false if the engine uses none. */
 bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg);
 
-/* Reads the fault rules of the environment when the device is opened, and applies those
- * about calls. Return: 0, or -ENOMEM with an error text.
+/* Reads the fault rules of ROCIN_FAULT when the device is opened, and applies those about
+ * verbs calls. Return: 0, or -ENOMEM with an error text.
  */
 int rnp_fault_open(struct rnp_engine *e, char *err, size_t err_len);
 
 /* Applies the fault rules about packets, now that the device has its sockets. @first:
- * counter in the first QP number. Return: 0, or -ENOMEM with an error text.
+ * value of the counter from which the first QP number of the process was made. Return: 0,
+ * or -ENOMEM with an error text.
  */
 int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_len);
 
-/* Replaces the fault rules that came from rocind by the text in @fd, which is closed; -1:
- * no rules. If the text cannot be understood, that is logged, and there are no rules.
+/* Replaces the fault rules that came from rocind by the text in the file @fd, and closes
+ * @fd; if @fd is -1, by no rules. If the text cannot be understood, logs that, and there
+ * are no rules from rocind.
  */
 void rnp_fault_live(struct rnp_engine *e, int fd, uint64_t generation);
 
-/* Notes that the interface's link is up or down. The device's link stays down while a
- * fault rule has taken it down.
+/* Notes that the link of the interface is up or down. While a fault rule has taken the
+ * device's link down, it stays down.
  */
 void rnp_fault_link(struct rnp_engine *e, bool up);
 
@@ -603,10 +616,10 @@ uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qp
 int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len);
 
 /* --------------------------------------------------------------------- wire.c */
-/**
+/* *
  * rnp_wire_open() - Build the chain of back ends on sockets
  * @w: Out
- * @cfg: Sockets; owned from now on, also on failure
+ * @cfg: Sockets; the chain owns them from now on, also on failure
  * @local: Settings of local wires, except the field @udp; NULL: no local wires
  * @set: Settings; ROCIN_PCAP is used if it names a simple capture file (tap)
  *
@@ -616,8 +629,8 @@ int rnp_wire_open(struct rnp_wire *w, const struct rn_udp_cfg *cfg,
 		  const struct rn_local_cfg *local, const struct rnp_settings *set,
 		  char *err, size_t err_len);
 
-/* Inserts the back end that applies fault rules at the front of the chain, where there is
- * none yet; see rn_fault_new(). Return: 0 or -ENOMEM.
+/* Inserts the back end that applies fault rules at the front of the chain. The chain must
+ * not have one yet. The arguments are those of rn_fault_new(). Return: 0 or -ENOMEM.
  */
 int rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stats,
 		       const struct rn_fault_host *host, void *host_ctx);
@@ -637,24 +650,24 @@ static inline bool rnp_wire_has_file(const struct rnp_wire *w)
 	return w->log || w->tap;
 }
 
-/* Returns the time at which rnp_wire_flush() should be called, to write the captures of
- * this process to their file; RN_NEVER if nothing is buffered.
+/* Returns the time at which the caller should call rnp_wire_flush(), which writes the
+ * buffered packets of captures to their files; RN_NEVER if nothing is buffered.
  */
 rn_ns rnp_wire_flush_due(const struct rnp_wire *w);
 void rnp_wire_flush(struct rnp_wire *w);
 
-/* Writes all that is buffered without waiting for more packets, because the program may
- * end now.
+/* Writes all that captures have buffered, without waiting for more packets, because the
+ * program may end now.
  */
 void rnp_wire_finish_files(struct rnp_wire *w);
 
-/* Frees the chain: closes the sockets and ends the captures. Does nothing if nothing
- * is open.
+/* Frees the chain: closes the sockets and ends the captures. Does nothing if the chain is
+ * not open.
  */
 void rnp_wire_close(struct rnp_wire *w);
 
-/* Sets the receive buffer of a socket from rocind to the size in the settings, if they
- * have one.
+/* Sets the receive buffer of @fd, a socket that rocind has opened, to the size of
+ * ROCIN_RCVBUF. Does nothing if that is not set.
  */
 void rnp_limit_socket(const struct rnp_engine *e, int fd);
 
@@ -667,8 +680,8 @@ void rnp_icmp_probe_init(struct rnp_icmp_probe *k);
 void rnp_icmp_probe_end(struct rnp_icmp_probe *k);
 
 /* Sends an ICMP probe if timers have run out because a peer is silent. Looks for the
- * answer at once, as on loopback it comes immediately, and again when the next timer runs
- * out.
+ * answer at once, because on loopback it comes immediately; and again when the next timer
+ * runs out.
  */
 void rnp_icmp_probe_silent(struct rnp_engine *e, rn_ns now);
 

@@ -52,8 +52,8 @@ static void sleep_in_poll(struct rnp_engine *e, uint32_t begun)
 	note_late(e, after, after - before - RNP_NAP);
 }
 
-/* Gives the sockets back for a nap. Return: true if no packet came meanwhile, so that the
- * thread may nap.
+/* Lets the background thread receive, as the calling thread is about to nap. Return: true
+ * if no packet came meanwhile, so that the thread may nap.
  */
 static bool may_nap(struct rnp_engine *e)
 {
@@ -63,9 +63,9 @@ static bool may_nap(struct rnp_engine *e)
 	       rnp_progress_give_sockets(e, rnp_engine_now(), todo) == 0;
 }
 
-/* Lets the background thread receive, and sleeps until it has received something. If
- * there is no background thread, or if TLPs of the PCIe model move in polls only, the
- * thread yields instead.
+/* Naps: lets the background thread receive, and sleeps until it has received something.
+ * If there is no background thread, or if the TLPs of the simulated PCIe move in polls
+ * only, the calling thread yields instead.
  */
 static void nap(struct rnp_engine *e, bool (*has_entry)(void *arg), void *arg)
 {
@@ -100,9 +100,9 @@ void rnp_engine_pause(struct rnp_engine *e, bool (*has_entry)(void *arg), void *
 	}
 }
 
-/* Begins to linger: the program's thread receives for a moment longer, so that the packet
- * which the thread waits for does not wake the background thread. Return: false if the
- * thread must not linger.
+/* Begins to linger: the calling thread, which waits for a packet, goes on receiving for a
+ * moment, so that this packet does not have to wake the background thread. Return: false
+ * if the thread must not linger.
  */
 static bool begin_linger_locked(struct rnp_engine *e)
 {

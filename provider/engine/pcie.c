@@ -73,9 +73,9 @@ static void *load_beside_plugin(char *err, size_t err_len)
 	return lib;
 }
 
-/* Finds the interface of the library. @wanted: the library is loaded if it is not in the
- * process yet. Return: 0, with *@api NULL if there is no library and @wanted is false; or
- * -errno.
+/* Finds the table of functions of the PCIe library. If the library is not in the process
+ * yet, it is loaded if @wanted is true. Return: 0, with *@api NULL if the library is not
+ * there and @wanted is false; or -errno.
  */
 static int find(bool wanted, const struct rn_host_api **api, char *err, size_t err_len)
 {

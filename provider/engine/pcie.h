@@ -22,15 +22,15 @@ struct rnp_pcie {
 	struct rn_host_nic *nic;
 };
 
-/**
+/* *
  * rnp_pcie_open() - Attach a device to the hierarchy, if ROCIN_PCIE is set
  * @p:		Out
  * @knobs:	ROCIN_PCIE, or NULL
  * @cfg:	The device to attach; copied
  * @err:	Out on failure: error text
  *
- * A fork() child has no hierarchy of its own: its device works without, and @err says so
- * although 0 is returned.
+ * A fork() child has no hierarchy of its own. There the call returns 0 without attaching
+ * the device, and @err says so.
  *
  * Return: 0, with @p->nic NULL if the device was not attached; -EINVAL: ROCIN_PCIE cannot
  * be parsed, or the library cannot be loaded; -ENOSPC, -ENOMEM: attaching failed.
@@ -38,23 +38,25 @@ struct rnp_pcie {
 int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
 		  const struct rn_host_nic_cfg *cfg, char *err, size_t err_len);
 
-/* Completes the accesses that are under way and detaches the device; after that @cfg.wake
- * is not called any more. Does nothing if the device is not attached.
+/* Completes the memory accesses that are under way, and detaches the device. After that
+ * the library does not call @cfg.wake any more. Does nothing if the device is not
+ * attached.
  */
 void rnp_pcie_close(struct rnp_pcie *p);
 
-/**
+/* *
  * rnp_pcie_dmabuf() - Find the simulated device memory of a dma-buf, see
  * rn_host_api.dmabuf
  *
- * The library may have been loaded after the device was opened.
+ * Works also if the library was loaded after the device was opened.
  *
  * Return: that of rn_host_api.dmabuf; -ENOENT if the library is not loaded.
  */
 int rnp_pcie_dmabuf(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 
-/* Returns the function for rn_dev_cfg.before_ack: settle_acked() if ROCIN_PCIE has ACKs
- * sent only after data is placed, else NULL.
+/* Returns the function for rn_dev_cfg.before_ack. That is settle_acked() if ROCIN_PCIE
+ * says that an ACK is sent only after the data of its request is in memory; otherwise
+ * NULL.
  */
 typedef void rnp_before_ack_fn(void *mem_ctx, uint32_t qpn);
 rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p);

@@ -2,11 +2,12 @@
 /* pin.c - the limit on pinned memory that a kernel driver would enforce, and the time
  * that pinning takes (ROCIN_PIN).
  *
- * The kernel pins the pages of a region while it is registered, and counts them for the
- * whole process (mm->pinned_vm). ib_umem_get() refuses a registration with which that
- * count exceeds RLIMIT_MEMLOCK, unless the caller has CAP_IPC_LOCK. Rocin pins nothing;
- * with ROCIN_PIN=limit it counts and refuses by the same rules. The count lives in the
- * page that a fork() child gets zeroed, as a child of a real driver has no pins either.
+ * A real driver has the kernel pin the pages of a region while the region is registered.
+ * The kernel does so at the registration and counts them for the whole process
+ * (mm->pinned_vm). ib_umem_get() refuses a registration with which that count exceeds
+ * RLIMIT_MEMLOCK, unless the caller has CAP_IPC_LOCK. Rocin pins nothing; with
+ * ROCIN_PIN=limit it counts and refuses by the same rules. The count lives in the page
+ * that a fork() child gets zeroed, as a child of a real driver has no pins either.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -71,8 +72,8 @@ uint64_t rnp_pin_pages(uint64_t addr, uint64_t len)
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint64_t first = addr / page;
 
-	/* A region of 0 bytes counts as one page, unless its address is at the start of a
-	 * page.
+	/* A region of 0 bytes counts as one page, except that it counts as none if its
+	 * address is the start of a page.
 	 */
 	return (addr + len + page - 1) / page - first;
 }

@@ -88,7 +88,7 @@ rn_ns rnp_engine_now(void)
 }
 
 /* Returns a time at most two microseconds old, and not before the time that was passed to
- * the core last; keeps it as that time.
+ * the core last; keeps it in @e->clock as that time.
  */
 static rn_ns nearly_now(struct rnp_engine *e)
 {
@@ -136,9 +136,9 @@ void rnp_engine_keep_exact_time(struct rnp_engine *e)
 
 /* ---------------------------------------------------- one step of the device */
 
-/* Is the last of these packets an acknowledgement, and are all others requests? If the
- * others are responses, the ACK must stay behind them: received first, it would mean that
- * the responses are lost.
+/* Is the last packet an acknowledgement, and are all before it requests? If those are
+ * responses, the ACK must stay behind them: received first, it would mean to their
+ * requester that the responses are lost.
  */
 static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 {
@@ -235,8 +235,8 @@ void rnp_engine_take_events(struct rnp_engine *e)
 	}
 }
 
-/* Lets the core build packets, and sends them. Return: 0, or another value if packets
- * are left.
+/* Lets the core build packets, and sends them. Return: 0; another value if packets are
+ * left.
  */
 static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
@@ -405,8 +405,7 @@ static void take_sockets(struct rnp_engine *e)
 		rn_local_awake(e->wire.local);
 }
 
-/* Tells the policy the CPU time of the calling thread, which polls and renews the lease.
- */
+/* Tells the policy the CPU time of the calling thread, whose polls renew the lease. */
 static void account_cpu(struct rnp_engine *e)
 {
 	rnp_background_outrank(e);
@@ -429,8 +428,8 @@ void rnp_progress_perform(struct rnp_engine *e, unsigned todo)
 		rn_mem_direct_init();
 }
 
-/* Performs the actions @todo, except those that receive or look again, which the caller
- * performs. In most polls there is none.
+/* Performs the actions @todo of the policy, if any (most polls have none); not those that
+ * receive or look again, which the caller performs.
  */
 static inline void perform(struct rnp_engine *e, unsigned todo)
 {
@@ -561,8 +560,8 @@ static bool is_settled(struct rnp_engine *e, rn_ns now)
 	       rn_dev_deadline(e->dev) > now && rn_local_watch(w->local, &e->front.watch);
 }
 
-/* Ends the short polls before a full poll. Return: true if as many short polls were made
- * as were allowed.
+/* Ends the short polls before a full poll. Return: true if the program made as many short
+ * polls as the last full one allowed.
  */
 static bool count_short_polls(struct rnp_engine *e)
 {
@@ -817,8 +816,8 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	}
 }
 
-/* Tells the policy that the background thread has received packets, and looks again if it
- * says so.
+/* Tells the policy that the background thread has received packets; looks for more if the
+ * policy says so.
  */
 static void after_packets(struct rnp_engine *e, rn_ns now)
 {

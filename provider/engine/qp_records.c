@@ -25,9 +25,9 @@ static void flip(struct rnp_qpns *q, uint32_t number)
 	q->busy[number / 64] ^= 1ull << number % 64;
 }
 
-/* Returns the QP number (without its slot) that a counter stands for. The permutation may
- * map a counter to 0, which is no valid number; that counter gets the number that the
- * permutation gives for 0.
+/* Returns the QP number, without the slot in its low byte, for a value of the counter.
+ * The permutation may map a counter to 0, which is no valid number; that counter gets the
+ * number that the permutation gives for 0.
  */
 static uint32_t number_of(const struct rnp_qpns *q, uint32_t counter)
 {
@@ -103,8 +103,8 @@ enum {
 	MAP_LEN = RN_STATS_OBJECT_OFFSET + RN_STATS_RECORDS_MAX * RECORD_LEN,
 };
 
-/* One kind of records in the page: where the records begin, and where readers find their
- * number.
+/* One kind of records in the page: @offset is where its records begin in the page, and
+ * @shown_capacity the field of the page in which readers find how many there are.
  */
 struct array {
 	struct rnp_records *records;
@@ -128,9 +128,9 @@ static void *record_at(const struct rnp_stats *s, const struct array *a, uint32_
 	return (char *)s->page + a->offset + (size_t)i * RECORD_LEN;
 }
 
-/* Allocates memory for a part of the file, so that no later store raises SIGBUS.
- * Allocates nothing if the process has a limit on the size of files that would raise
- * SIGXFSZ.
+/* Allocates memory for @len bytes of the page's file from offset @from on, so that no
+ * later store there raises SIGBUS. If the process has a limit on the size of files that
+ * would raise SIGXFSZ, allocates nothing and fails. Returns 0 or -errno.
  */
 static int reserve(const struct rnp_stats *s, size_t from, size_t len)
 {

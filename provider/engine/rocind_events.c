@@ -28,8 +28,8 @@ static void tell_owners(struct rnp_engine *e, int ibv_event_type)
 		e->hooks->on_device_event(o->owner, ibv_event_type);
 }
 
-/* Writes the simulated sysfs files of the port anew, before the program hears of a
- * change. Processes that share the files write the same contents.
+/* Writes the simulated sysfs files of the port anew. The engine calls this before it
+ * tells the program of a change. Processes that share the files write the same contents.
  */
 static void show_port(const struct rnp_engine *e)
 {
@@ -79,7 +79,7 @@ bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg
 }
 
 /* Handles RN_ROCIND_WIRE, a new local wire, and RN_ROCIND_WIRE_DOWN, the end of one. Owns
- * the descriptors of @ev.
+ * the descriptors of @ev, which it keeps or closes.
  */
 static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 {
@@ -138,8 +138,8 @@ static bool is_sender(const struct rn_stats_qp *rec, const struct rn_flow *flow,
 	       memcmp(&rec->dest_gid, &flow->dst, sizeof(flow->dst)) == 0;
 }
 
-/* Finds the sender by the destination, as a packet of a connected QP does not name
- * its sender.
+/* Finds the sender of a packet by the packet's destination QP @dest_qpn, because a packet
+ * of a connected QP does not name its sender.
  */
 uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn)
 {
@@ -188,8 +188,8 @@ static uint32_t find_msn(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer)
 	return of_peer ? rn_qp_peer_msn(qp, rn_psn(psn)) : rn_qp_msn(qp);
 }
 
-/* Returns the ordinal of the QP with this number among the QPs of the process, counted
- * from 1; 0: there is no such QP. QPs get their numbers by a counter that ascends, see
+/* Returns which QP of the process @qpn is, in the order of creation and counted from 1;
+ * 0: there is no such QP. QPs get their numbers by a counter that ascends, see
  * rnp_qpns_take().
  */
 static uint32_t find_place(void *ctx, uint32_t qpn)
@@ -381,7 +381,8 @@ static uint64_t show_rules(const struct rnp_engine *e, const struct rn_fault_rul
 	return own_hits;
 }
 
-/* Writes the counters of all rules to the statistics page, for rocind and `rocin fault`.
+/* Writes the counters of all fault rules to the statistics page, where rocind and `rocin
+ * fault` read them.
  */
 static void show_all_rules(const struct rnp_engine *e)
 {
@@ -432,8 +433,8 @@ static void remove_faults(struct rnp_engine *e)
 	struct rn_rx rx[RN_RX_BATCH];
 	int n = 1;
 
-	/* If more packets are delayed, the back end stays without rules until the next
-	 * change of the rules.
+	/* If more packets are delayed than this loop receives, the back end stays in the
+	 * chain, without rules, until the next change of the rules.
 	 */
 	for (unsigned i = 0; i < RNP_DRAIN_BACKGROUND && n != 0; i++) {
 		n = e->wire.net->ops->receive(e->wire.net->ctx, rx);

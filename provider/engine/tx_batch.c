@@ -41,9 +41,9 @@ static void count_dropped(struct rnp_tx_batch *s, uint32_t packets)
 	__atomic_store_n(n, *n + packets, __ATOMIC_RELAXED);
 }
 
-/* Counts packets that were too long for the network, and logs the first: the link has a
- * smaller MTU now, or a router on the path has one, so the path MTU that the QP was
- * connected with is too large.
+/* Counts @packets packets that were too long for the network, and logs the first. The
+ * path MTU that the QP was connected with is too large: the MTU of the link has become
+ * smaller, or a router on the path has a smaller one.
  */
 static void count_too_long(struct rnp_tx_batch *s, uint32_t packets)
 {
@@ -76,8 +76,8 @@ static bool same_flow(const struct rn_flow *a, const struct rn_flow *b)
 	       flow_word(a, 32) == flow_word(b, 32);
 }
 
-/* Finds the index of the GID that is the source address of @f; RN_GID_MAX: the address
- * was removed.
+/* Returns the index of the GID that is the source address of @flow; RN_GID_MAX if that
+ * address was removed from the device.
  */
 static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *flow)
 {
@@ -88,8 +88,8 @@ static uint32_t find_sgid(const struct rnp_tx_batch *s, const struct rn_flow *fl
 	return i;
 }
 
-/* Sets the destination (label) of the packet that was built. Returns false if the GID of
- * its source address was removed.
+/* Sets the destination (label) of the packet that was built last. Returns false if the
+ * GID of the packet's source address was removed from the device.
  */
 static bool make_label(struct rnp_tx_batch *s)
 {
@@ -109,8 +109,8 @@ static bool make_label(struct rnp_tx_batch *s)
 	return label->sgid_index < RN_GID_MAX;
 }
 
-/* Returns the place where the next packet is built: behind the open super-packet, which
- * it may become a part of.
+/* Returns the place where the next packet is built: directly behind the open
+ * super-packet, so that the packet can be appended to it.
  */
 static uint8_t *tail(struct rnp_tx_batch *s)
 {
@@ -123,8 +123,8 @@ static bool same_label(const struct rnp_label *a, const struct rnp_label *b)
 }
 
 /* Lets the core build one packet at @where: behind the open super-packet (tail()), or in
- * the place that a local wire has reserved. Builds none if a packet that is not sent yet
- * is there already. Returns false if the core has no packet.
+ * the place that a local wire has reserved. If a packet that was built there before has
+ * not been sent yet, builds none. Returns false if the core has no packet.
  */
 static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned what)
 {
@@ -142,8 +142,8 @@ static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned
 	return true;
 }
 
-/* Makes packets that were built in a local wire's memory visible to the peer, before
- * others leave.
+/* Makes the packets that were built in a local wire's memory visible to the peer. Called
+ * before packets leave in another way, so that the order is kept.
  */
 static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 {
@@ -153,9 +153,9 @@ static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 }
 
 /* Builds packets in the memory of a local wire, as long as they have the same destination
- * (label) as the last ones. The first packet to another destination is moved to @s->buf,
- * behind the empty super-packet. Return: 0 (the core has no more packets), 1 (@max
- * packets were built) or -EAGAIN (the others cannot be built in place).
+ * (label) as the packets before. The first packet to another destination is moved to
+ * @s->buf, behind the empty super-packet. Return: 0: the core has no more packets; 1:
+ * @max packets were built; -EAGAIN: the next packet cannot be built in place.
  */
 static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 			  unsigned what, unsigned max)
@@ -211,8 +211,8 @@ static void choose_tx_socket(struct rnp_tx_batch *s, const struct rn_net *net)
 		s->flow.sport = s->tx_socket.sport;
 }
 
-/* Begins a new super-packet, which consists of the packet behind the open super-packet.
- * The open one is empty.
+/* Begins a new super-packet with the packet that was built behind the open one. The open
+ * super-packet must be empty.
  */
 static void begin_super(struct rnp_tx_batch *s, const struct rn_net *net)
 {
@@ -229,7 +229,8 @@ static void begin_super(struct rnp_tx_batch *s, const struct rn_net *net)
 	choose_tx_socket(s, net);
 }
 
-/* Adds the ICRC, which depends on the place in the super-packet, and appends the packet.
+/* Appends the packet that was built last to the open super-packet. Fills in its ICRC,
+ * which depends on the place in the super-packet.
  */
 static void append_packet(struct rnp_tx_batch *s, const struct rn_net *net)
 {
@@ -249,8 +250,8 @@ static bool is_full(const struct rnp_tx_batch *s)
 	       s->len + s->seg_len > RN_SUPER_BYTES;
 }
 
-/* Sends the open super-packet. Return: 0, also if it was dropped, or -EAGAIN if the
- * socket is full.
+/* Sends the open super-packet. Return: 0 if it was sent or dropped; -EAGAIN if the socket
+ * is full, and the super-packet stays open.
  */
 static int send_open(struct rnp_tx_batch *s, const struct rn_net *net)
 {

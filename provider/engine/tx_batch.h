@@ -48,8 +48,8 @@ struct rnp_tx_batch {
 	struct rnp_label label;
 	uint32_t start; /* offset of the open super-packet in @buf */
 	uint32_t len, seg_len, count;
-	/* the open super-packet takes no more packets, because its last packet is shorter
-	 * or because of @alone
+	/* true: the open super-packet takes no more packets, because its last packet is
+	 * shorter than the others or because of @alone
 	 */
 	bool closed;
 	/* the destination is a multicast group, so each packet is sent alone */
@@ -68,8 +68,8 @@ struct rnp_tx_batch {
 	bool next_joins;
 	struct rn_tx next_tx;
 
-	/* Connected socket that sends the open super-packet, and the super-packet's flow
-	 * with the source port of that socket.
+	/* The connected socket that sends the open super-packet, and the flow of that
+	 * super-packet, with the source port of that socket.
 	 */
 	struct rn_tx_socket tx_socket;
 	struct rn_flow flow;
@@ -81,7 +81,7 @@ struct rnp_tx_batch {
 void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
 		       const struct rn_gid *gid, uint64_t *stats);
 
-/**
+/* *
  * rnp_tx_batch_fill() - Let the core build packets, and send super-packets that are full
  * @net:	Back end
  * @what:	Which packets: enum rn_tx_what
@@ -90,7 +90,7 @@ void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
  * The last super-packet stays open for more packets: rnp_tx_batch_flush() sends it.
  *
  * Return: 0 if the core has nothing more to send, 1 if @max was reached, -EAGAIN if the
- * socket is full; nothing is lost.
+ * socket is full. In no case is a packet lost.
  */
 int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 		      unsigned what, unsigned max);

@@ -88,8 +88,8 @@ static int uring_open(struct rnp_wait *w, char *err, size_t err_len)
 	return w->uring ? 0 : -errno;
 }
 
-/* Wakes the sleeping thread to make requests, after a source was added, switched on
- * or removed.
+/* Wakes the sleeping thread so that it makes or cancels requests, because a source was
+ * added, switched on or removed.
  */
 static void uring_changed(struct rnp_wait *w)
 {
@@ -101,8 +101,8 @@ static void uring_changed(struct rnp_wait *w)
 		(void)eventfd_write(w->wake_fd, 1);
 }
 
-/* Makes the poll requests that are wanted and not under way. The submission queue has
- * room for them, as each sleep submits all requests.
+/* Makes the poll requests that are wanted and not yet under way. The submission queue has
+ * room for them, since each sleep submits all requests.
  */
 static void make_requests(struct rnp_wait *w)
 {
@@ -118,8 +118,8 @@ static void make_requests(struct rnp_wait *w)
 	}
 }
 
-/* Handles the completion of a request. Return: the bit of its tag, or 0. If the request
- * failed, *@rc is its -errno.
+/* Handles the completion of the request of source @idx. Return: the bit of the source's
+ * tag, or 0. If the request failed, *@rc is set to its -errno.
  */
 static uint32_t end_request(struct rnp_wait *w, uint64_t idx, int result, int *rc)
 {
@@ -137,9 +137,9 @@ static uint32_t end_request(struct rnp_wait *w, uint64_t idx, int result, int *r
 	return s->on ? 1u << s->tag : 0;
 }
 
-/* Lets a request be cancelled again. The kernel found no request to cancel, as the
- * request was just being completed. If another thread has read the packet meanwhile, the
- * request goes on waiting.
+/* Allows that a request is cancelled once more. The kernel has found no request to
+ * cancel, because the request was just being completed. But if another thread has read
+ * the packet meanwhile, the request goes on waiting and has to be cancelled again.
  */
 static void cancel_again(struct rnp_wait *w, uint64_t idx)
 {
@@ -380,8 +380,8 @@ bool rnp_background_listen(struct rnp_engine *e, bool on)
 {
 	if (switch_all(e, on) == 0)
 		return true;
-	/* Switch all sockets on or none: a single socket that is on would wake this
-	 * thread during a lease.
+	/* Switch all sockets off, since not all could be switched on: a single socket
+	 * that is on would wake this thread during a lease.
 	 */
 	switch_all(e, false);
 	return false;

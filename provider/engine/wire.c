@@ -55,8 +55,9 @@ static int add_local(struct rnp_wire *w, const struct rn_local_cfg *local)
 	return w->local ? 0 : -ENOMEM;
 }
 
-/* Sets the receive buffer of a socket to ROCIN_RCVBUF, by which users try smaller
- * buffers: rocind has given its sockets the largest.
+/* Sets the receive buffer of the socket @fd to the size of ROCIN_RCVBUF, if that is set.
+ * rocind has given its sockets the largest buffer; with this variable users try smaller
+ * ones.
  */
 void rnp_limit_socket(const struct rnp_engine *e, int fd)
 {
@@ -66,8 +67,8 @@ void rnp_limit_socket(const struct rnp_engine *e, int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
-/* Lets packets on a local wire have an ICRC, as on a network, if a capture or fault rules
- * see them.
+/* Has packets on local wires carry an ICRC, as on a network, if a capture or fault rules
+ * see these packets; otherwise they carry none.
  */
 static void update_local_icrc(struct rnp_wire *w)
 {
@@ -105,8 +106,8 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 	return w->tap ? rn_tap_net(w->tap) : base_net(w);
 }
 
-/* Builds the chain anew after a back end was inserted or removed behind the back end of
- * fault rules.
+/* Builds the chain anew after a back end was inserted or removed on the side of the
+ * sockets of the back end of fault rules.
  */
 static void rebuild_chain(struct rnp_wire *w)
 {
@@ -245,8 +246,8 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p)
 		close_path(&p->path[i].fd);
 }
 
-/* Opens a socket bound to @src, since the route may depend on the source. Return: the
- * socket, or 0 on failure.
+/* Opens a socket for asking the route, bound to @src, since the route may depend on the
+ * source. Return: the socket, or 0 on failure.
  */
 static int open_path(const struct rn_gid *src, uint32_t ifindex)
 {
@@ -338,8 +339,8 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 	k->fd = -1;
 }
 
-/* Counts a refusal, and logs it unless the last refusal that was logged came from the
- * same peer.
+/* Counts a refusal by the host of a peer, and logs it unless the last logged refusal came
+ * from the same host.
  */
 static void log_refusal(struct rnp_engine *e, int err)
 {

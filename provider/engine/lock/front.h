@@ -22,7 +22,7 @@ struct rnp_engine;
 struct rnp_front {
 	struct rnp_lock lock;
 	/* Number of polls that may be short from now on. Threads read it without the
-	 * lock, and change it with the lock held.
+	 * lock, and change it with the engine lock held.
 	 */
 	_Atomic uint32_t short_polls;
 	/* value of @short_polls after the last full poll; 0 also after
@@ -36,7 +36,9 @@ struct rnp_front {
 	struct rn_ring_watch watch;
 };
 
-/* Makes the next poll a full one, as the engine's state may change. Lock held. */
+/* Makes the next poll a full one, because the engine's state may change. The engine lock
+ * is held.
+ */
 static inline void rnp_front_end_short_polls(struct rnp_front *f)
 {
 	atomic_store_explicit(&f->short_polls, 0, memory_order_relaxed);
@@ -55,8 +57,8 @@ static inline void rnp_front_unlock(struct rnp_front *f)
 	rnp_lock_give(&f->lock);
 }
 
-/* Performs a short poll, which only looks at the rings of local wires. Return: false if
- * that is not enough, so that the caller has to call rnp_engine_poll().
+/* Performs a short poll, which only looks at the rings of local wires. Return: true if
+ * nothing has changed there; false if the caller has to call rnp_engine_poll().
  */
 static inline bool rnp_engine_poll_shortly(struct rnp_engine *e)
 {

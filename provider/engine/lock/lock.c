@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A thread that has slept takes the lock in the state RNP_LOCK_AWAITED, since other
- * threads may sleep, too. If none does, the release makes one needless wake-up. The
- * exchange fails to take the lock if another thread was faster, and the futex does not
- * sleep if the word has changed meanwhile.
+/* A thread that has slept takes the lock in the state RNP_LOCK_AWAITED, because it does
+ * not know whether other threads sleep, too. If none does, the later release makes one
+ * needless wake-up. The exchange does not get the lock if another thread was faster; the
+ * futex does not sleep if the word has changed meanwhile.
  */
 void rnp_lock_wait(struct rnp_lock *l)
 {
