@@ -40,16 +40,17 @@ int rnp_persona_read(const struct rnp_persona **p, char *err, size_t err_len);
  */
 bool rnp_persona_lacks(const struct rnp_persona *p, const char *op);
 
-/* Changes attributes of a Rocin device to those that the device reports. Limits become
- * the smaller of the two.
+/* Change the attributes of a Rocin device or port to those that the persona's device
+ * reports. Each limit becomes the smaller of the two.
  */
 void rnp_persona_device(const struct rnp_persona *p, struct ibv_device_attr_ex *attr);
 void rnp_persona_port(const struct rnp_persona *p, struct ibv_port_attr *attr);
 
-/* Does the device create such a queue pair, shared receive queue, completion queue or
- * memory region? Return: 0, or the positive errno with which its driver refuses.
+/* Would the persona's device create such a queue pair, shared receive queue, completion
+ * queue or memory region? Return: 0, or the positive errno with which its driver refuses.
  *
- * @send_ops: of struct ibv_qp_init_attr_ex; 0: the QP has no ibv_wr_*() functions
+ * @send_ops: the field of struct ibv_qp_init_attr_ex; 0: the QP has no ibv_wr_*()
+ * functions
  * @access: IBV_ACCESS_* flags
  */
 int rnp_persona_check_qp(const struct rnp_persona *p, enum ibv_qp_type type,
@@ -59,14 +60,15 @@ int rnp_persona_check_srq(const struct rnp_persona *p, enum ibv_srq_type type,
 int rnp_persona_check_cq(const struct rnp_persona *p, uint32_t cqe);
 int rnp_persona_check_mr(const struct rnp_persona *p, unsigned access);
 
-/* Does the device accept the outstanding READs and atomics of @attr, and a rate limit?
- * @mask: which members of @attr are valid, IBV_QP_*. Return: 0 or a positive errno.
+/* Would the persona's device accept a rate limit and the numbers of outstanding READs and
+ * atomics in @attr? @mask: the members of @attr that are valid, as IBV_QP_* flags.
+ * Return: 0 or a positive errno.
  */
 int rnp_persona_check_modify(const struct rnp_persona *p, const struct ibv_qp_attr *attr,
 			     unsigned mask);
 
-/* Returns the inline data that a QP gets without asking: @own bytes, or fewer where the
- * device allows fewer.
+/* Returns the maximum number of bytes of inline data of a QP whose creator has asked for
+ * none: @own bytes, or fewer if the persona's device allows fewer.
  */
 uint32_t rnp_persona_inline(const struct rnp_persona *p, uint32_t own);
 

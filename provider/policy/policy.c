@@ -36,8 +36,8 @@ static bool is_backed_off(const struct rnp_backoff *b)
 	return b->left > 0;
 }
 
-/* Counts an opportunity to use the practice. Return: true if the practice is left
- * out now.
+/* Counts an opportunity to use a practice that is backed off from. Return: true if the
+ * practice is left out this time.
  */
 static bool leave_out(struct rnp_backoff *b)
 {
@@ -77,7 +77,8 @@ static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 	r->found_at = now;
 }
 
-/* Judges whether a post is a reply that comes in time to the request that was noted last.
+/* Judges whether a post of the program is a reply, in time, to the request that
+ * expect_reply() noted last.
  */
 static void judge_reply(struct rnp_replies *r, rn_ns now)
 {
@@ -91,10 +92,11 @@ static void judge_reply(struct rnp_replies *r, rn_ns now)
 	r->found_at = 0;
 }
 
-/* Notes at a post whether the requests that came since the previous post can be seen in
- * memory only (@sees_memory). If they have completed receive WQEs, the program polls for
- * these completions. If no request came, the program waits for none: it READs. In both
- * cases the program goes on polling after its post is acknowledged.
+/* Notes at a post whether the program can see the requests that came since its previous
+ * post in memory only (@sees_memory). That is not so if they have completed receive WQEs:
+ * then the program polls for these completions. Nor is it so if no request came: then the
+ * program waits for none, but READs. In both cases the program goes on polling after its
+ * post is acknowledged.
  */
 static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 {
@@ -103,8 +105,8 @@ static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 	r->at_post = counts;
 }
 
-/* Notes a poll. If it comes after the program's post was acknowledged, the program does
- * not look at memory, so the predictor was wrong.
+/* Notes a poll. If it comes after the acknowledgement of the program's post, the program
+ * does not look at memory, so the prediction that it replies was wrong.
  */
 static void note_polls_on(struct rnp_replies *r)
 {
@@ -115,7 +117,7 @@ static void note_polls_on(struct rnp_replies *r)
 	back_off(&r->early, RNP_EARLY_BACKOFF);
 }
 
-/* Is there no request that the program could reply to? There is none if no ACK is due, or
+/* Is there no request that the program could reply to? That is so if no ACK is due, and
  * in the middle of a message.
  */
 static bool has_no_reply(struct rnp_facts f)
@@ -123,8 +125,8 @@ static bool has_no_reply(struct rnp_facts f)
 	return !f.has_acks_due || f.is_amid_message;
 }
 
-/* Has the program got the acknowledgement that it polled for, so that it will look at
- * memory next?
+/* Has the program got the acknowledgement that it polled for? If it replies to its peer,
+ * it looks at memory next, and polls no more.
  */
 static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 {
@@ -145,9 +147,9 @@ static bool may_lease_early(const struct rnp_policy *p)
 
 /* ------------------------------------------------------------------------ ACKs */
 /* Holds ACKs if the program replies. The peer of such a program polls for the
- * acknowledgement of its request. If the reply comes along with the ACK, the peer
- * receives both in that poll; otherwise the peer stops polling, and the reply waits for
- * its background thread.
+ * acknowledgement of its request. If the reply and the ACK leave together, the peer
+ * receives both in one poll. If the ACK comes alone, the peer stops polling, and the
+ * reply waits until the peer's background thread is woken.
  */
 enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
 {
@@ -224,9 +226,9 @@ static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 	return RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU;
 }
 
-/* Sets the timer to the end of the lease. If the pending timer fires in the second half
- * of the lease, that timer is kept, which saves a system call, and the lease ends when it
- * fires.
+/* Sets the timer to the end of the lease. A timer that is pending already and fires in
+ * the second half of the lease is kept, which saves a system call; the lease then ends
+ * when that timer fires.
  */
 static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 {
@@ -239,8 +241,9 @@ static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 	return todo;
 }
 
-/* Begins an early lease. It may be long, since its end is noticed: the program polls
- * until its post is acknowledged.
+/* Begins an early lease, that is, one without a streak of polls before it. It may be
+ * long, since the policy notices when the program stops polling: the program polls until
+ * its post is acknowledged.
  */
 static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 {
@@ -290,8 +293,9 @@ unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on)
 }
 
 /* ----------------------------------------------------------------------- polls */
-/* Notes that a poll begins, and returns whether ACKs leave in it. A program that posts a
- * stream polls for its completions, so a few polls are enough for a lease.
+/* Notes that a poll begins, and returns whether ACKs leave in it. If the program has
+ * posted a stream of requests since its last poll, it polls for their completions, so a
+ * few polls are enough for a lease.
  */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 {
@@ -321,8 +325,8 @@ static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 	return set_timer(p, now + p->lease.length);
 }
 
-/* Returns the number of polls needed for a lease. Armed CQs raise the number, but not
- * above @streak_max, as the program may have forgotten that it armed them.
+/* Returns the number of polls in a row after which a lease begins. Armed CQs raise it,
+ * but not above @streak_max, since the program may have forgotten that it armed them.
  */
 static uint32_t streak_needed(const struct rnp_policy *p)
 {
@@ -380,10 +384,10 @@ void rnp_policy_paused(struct rnp_policy *p, rn_ns now, rn_ns late)
 		p->crowd.until = until;
 }
 
-/* On a crowded machine the peer may have the other processor just now. So the thread
- * polls without a pause for as long as an answer to the last packet or post may take.
- * Later packets come only after the peer has waited for a processor, and the thread
- * sleeps until then.
+/* On a crowded machine the peer may be running on the other processor just now. So the
+ * thread polls without a pause for as long as an answer to the last packet or post may
+ * take (RNP_SPIN_FOR). Packets that come later come from a peer that had to wait for a
+ * processor; the thread sleeps until then.
  */
 enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively)
 {
@@ -411,9 +415,9 @@ uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause 
 }
 
 /* ----------------------------------------------------------------------- posts */
-/* May the requests wait for others? They may only if the program is expected to poll
- * soon: that poll sends them without a timer. If the program does not poll, they leave at
- * the end of the lease.
+/* May the requests of this post wait for those of later posts? Only if the program is
+ * expected to poll soon, because that poll then sends them without a timer. If the
+ * program does not poll after all, they leave at the end of the lease.
  */
 static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
 {
@@ -427,9 +431,10 @@ static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *p
 	       (b->since == 0 || now - b->since < RNP_GATHER_FOR);
 }
 
-/* May the packets of these requests be built later? Yes if the requests are a part of a
- * stream, and all held requests fit into one super-packet. Few requests are better built
- * when the program posts, as less is left to do when it polls.
+/* May the core build the packets of these requests later? Yes if the requests are a part
+ * of a stream, and the packets of all held requests fit into one super-packet. The
+ * packets of a few requests are better built at once, so that less is left to do when the
+ * program polls.
  */
 static bool may_hold(const struct rnp_batching *b, const struct rnp_post *post)
 {
@@ -516,9 +521,10 @@ unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 	return RNP_GIVE_SOCKETS | (replies(p) ? RNP_HOLD_ACKS : 0);
 }
 
-/* Reacts to packets that waited for the end of a lease while the program was busy. Such a
- * program looks at memory between its polls, so it must poll for longer before it gets a
- * lease again.
+/* Reacts to the end of a lease while the program was busy with something else than polls.
+ * Such a program looks at memory between its polls. If packets waited for the end
+ * (@found), early leases are left out for a while or, if the lease was not an early one,
+ * the program must poll for longer before it gets a lease again.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found)
 {
@@ -563,8 +569,8 @@ static bool does_poller_spin(struct rnp_cpu *c, rn_ns now, rn_ns cpu)
 	return spins;
 }
 
-/* Is looking again left out? The back-off ends early if the polling thread had used the
- * processor and sleeps now.
+/* Is looking for more packets before the sleep left out this time? The back-off ends
+ * early if the polling thread used the processor before and sleeps now.
  */
 static bool is_look_left_out(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {

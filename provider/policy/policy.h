@@ -62,8 +62,8 @@ struct rn_qp;
 
 /* --------------------------------------------------------------------- constants */
 /* Durations and numbers of polls that decide when the program and the background thread
- * take over receiving from each other. They are fields, not constants, as a test of races
- * uses much shorter ones.
+ * take over receiving from each other. They are fields of a struct, not constants,
+ * because a test of races uses much shorter durations.
  */
 struct rnp_lease_times {
 	/* ns. Length of a lease. If the program stops polling without notice, a packet
@@ -77,9 +77,9 @@ struct rnp_lease_times {
 	 * the time @lease, so its timer is always set to a time beyond the next tick.
 	 */
 	rn_ns long_lease;
-	/* ns. A program that has polled without a gap for so long polls steadily. It is
-	 * more than a long lease, so that a program that polls and sleeps by turns has
-	 * the short lease.
+	/* ns. A program that has polled without a gap for so long polls steadily. This is
+	 * more than a long lease, so that a program that alternately polls and sleeps
+	 * gets the short lease.
 	 */
 	rn_ns steady;
 	/* Polls. After so many in a row while the background thread waits for packets,
@@ -97,55 +97,58 @@ struct rnp_lease_times {
 extern const struct rnp_lease_times rnp_lease_times;
 
 enum {
-	/* Factor on the polls needed for a lease while CQs are armed. Such a program
-	 * waits for events, and drains its CQ before it sleeps, so its polls do not show
-	 * that it goes on polling.
+	/* The number of polls needed for a lease is multiplied by this while CQs are
+	 * armed. A program that arms CQs waits for events, and drains its CQ before it
+	 * sleeps, so its polls do not show that it goes on polling.
 	 */
 	RNP_STREAK_EVENTS = 16,
-	/* Factor on the polls needed for a lease each time that a lease of a busy
-	 * program ran out while packets waited. Applied five times it leads from @streak
-	 * to @streak_max.
+	/* The number of polls needed for a lease is multiplied by this each time that a
+	 * lease of a busy program ran out while packets waited. Five such times lead from
+	 * @streak to @streak_max.
 	 */
 	RNP_STREAK_FACTOR = 4,
 
-	/* Replies. After so many replies in time in a row, ACKs are held for the
-	 * next reply.
+	/* Replies. After this number of replies in time in a row, an ACK is held until
+	 * the program's next reply can carry it along.
 	 */
 	RNP_REPLIES = 4,
 	/* Replies. Upper limit of rnp_replies.confidence; three late replies bring it
 	 * below RNP_REPLIES.
 	 */
 	RNP_REPLIES_MAX = 16,
-	/* Posts for which no early lease is taken after one has run out. The peer has
-	 * then waited for 5 ms, a long lease; spread over so many posts, that is less
-	 * than 20 us for each.
+	/* Posts. After an early lease has run out, none is taken for this number of
+	 * posts. The peer has then waited for 5 ms, a long lease; spread over so many
+	 * posts, that is less than 20 us for each.
 	 */
 	RNP_EARLY_BACKOFF = 256,
 
-	/* Wake-ups after which the background thread does not look again, because a yield
-	 * took long. The yield may take 4 ms, a tick of the scheduler; spread over so
-	 * many wake-ups, that is 16 us for each.
+	/* Wake-ups. After a yield that took long, the background thread does not look
+	 * again after this number of wake-ups. The yield may have taken 4 ms, a tick of
+	 * the scheduler; spread over so many wake-ups, that is 16 us for each.
 	 */
 	RNP_LOOK_BACKOFF = 255,
 
-	/* A thread tries again to yield when so many times the duration of the last dear
-	 * yield have passed, or of the lateness of the last nap: so dear yields take one
-	 * part in 64 of the time.
+	/* After an expensive yield, or a nap from which the thread came back late, the
+	 * thread yields again only after this multiple of the time that was lost: the
+	 * duration of the yield, or the lateness of the nap. So such yields take at most
+	 * one part in 64 of the time.
 	 */
 	RNP_CROWD_FACTOR = 64,
 
-	/* Times in a row that lingering found no packet. After so many, lingering is
-	 * tried only now and then, as the events of this program come later.
+	/* Failures. After lingering has found no packet this number of times in a row,
+	 * the program lingers only now and then, because the events that it waits for
+	 * come later.
 	 */
 	RNP_LINGER_MISSES = 4,
-	/* Times that lingering is left out after RNP_LINGER_MISSES failures. Lingering in
-	 * vain costs 50 us; spread over so many times, less than 1 us.
+	/* Opportunities at which lingering is left out after RNP_LINGER_MISSES failures
+	 * in a row. Lingering in vain costs 50 us; spread over so many opportunities,
+	 * that is less than 1 us.
 	 */
 	RNP_LINGER_BACKOFF = 63,
 
-	/* Requests. A program that posts so many between two polls posts a stream, so
-	 * more requests will follow the first; a program that posts fewer waits for each
-	 * of them.
+	/* Requests. A program that posts at least this number between two polls posts a
+	 * stream, so more requests will follow the first. A program that posts fewer
+	 * waits for each of them.
 	 */
 	RNP_STREAM = 8,
 	/* Posts that leave at once after a post had to wait for the end of a lease. */
@@ -153,18 +156,20 @@ enum {
 	/* Bytes of a packet besides its payload, at least: BTH and ICRC. */
 	RNP_PACKET_OVERHEAD = 16,
 
-	/* Polls. Upper limit of the number of short polls after a full one. With so many
-	 * the full one, which takes 800 instructions, adds 6 to each of them.
+	/* Polls. Maximum number of short polls after a full one. The full one takes 800
+	 * instructions; spread over so many short polls, that is 6 for each of them.
 	 */
 	RNP_SHORT_POLLS = 128,
 
-	/* Packets, as many as a super-packet holds. After so many received packets ACKs
-	 * leave even if there is always something more to receive: otherwise a peer with
-	 * a short send queue would have to stop.
+	/* Packets, as many as a super-packet holds. After this number of received packets
+	 * ACKs leave, even if more packets can be received: otherwise a peer with a short
+	 * send queue would have to stop.
 	 */
 	RNP_ACK_EVERY = 64,
-	/* Packets. Like RNP_ACK_EVERY, if a reply is expected that can carry the ACKs
-	 * along: as many as one step of a poll receives (RNP_DRAIN_APP super-packets).
+	/* Packets. Takes the place of RNP_ACK_EVERY while the program is expected to
+	 * reply to the packets soon, because the ACKs can then leave together with the
+	 * reply. The number is what one step of a poll receives at most (RNP_DRAIN_APP
+	 * super-packets).
 	 */
 	RNP_ACK_EVERY_ANSWERED = 512,
 };
@@ -190,11 +195,11 @@ enum {
  * a busy machine).
  */
 #define RNP_REPLY_WITHIN RN_USEC(200)
-/* ns. How long an ACK waits at most for a reply that can carry it along, while the
- * background thread waits for packets. That is more than the shortest ACK timeout of a
- * requester (8 us), but a requester has to add the Local CA ACK Delay that the device
- * advertises, 16.8 ms (code 12). It is as long as a wake-up, which delays any other ACK
- * of such a program, too.
+/* ns. How long at most an ACK waits for a reply of the program, so that both leave
+ * together, while the background thread waits for packets. That is more than the shortest
+ * ACK timeout of a requester (8 us), but a requester has to add the Local CA ACK Delay
+ * that the device advertises, 16.8 ms (code 12). It is as long as a wake-up, which delays
+ * any other ACK of such a program, too.
  */
 #define RNP_ACK_HOLD RN_USEC(60)
 /* ns. How long an ACK waits for the end of a reply of which the first part has left,
@@ -237,8 +242,8 @@ enum {
 /* ----------------------------------------------------------------------- actions */
 /* Actions that the loop is to perform, in the order of these bits. */
 enum rnp_action {
-	/* Disable the sockets in the set that the background thread waits on: the
-	 * program receives.
+	/* Disable the sockets in the set that the background thread waits on. From then
+	 * on the program receives, in its polls.
 	 */
 	RNP_TAKE_SOCKETS = 1u << 0,
 	/* Enable the sockets in the set that the background thread waits on, tell the
@@ -263,8 +268,8 @@ enum rnp_action {
 	/* Let the background thread look for packets a few times more before it sleeps.
 	 */
 	RNP_LOOK_AGAIN = 1u << 6,
-	/* With RNP_GIVE_SOCKETS: hold the ACKs of the packets that are received now, for
-	 * a reply.
+	/* With RNP_GIVE_SOCKETS: do not send the ACKs of the packets that are received
+	 * now; they wait for a reply of the program.
 	 */
 	RNP_HOLD_ACKS = 1u << 7,
 
@@ -274,7 +279,8 @@ enum rnp_action {
 	RNP_HOLD = 1u << 8,
 	/* After a post: build packets, and leave the last super-packet open for more. */
 	RNP_GATHER = 1u << 9,
-	/* After a post: send an ACK that this QP owes behind the packets of the request.
+	/* After a post: if the QP owes an ACK, send it behind the packets of the request,
+	 * in the same super-packet.
 	 */
 	RNP_ACK_ALONG = 1u << 10,
 };
@@ -303,8 +309,8 @@ enum rnp_turn {
 	RNP_LEASED,
 };
 
-/* Counts how often a practice, such as an early lease, is still left out after it has
- * cost more than it saves. So its cost is spread over many opportunities.
+/* Counts how often a practice, such as an early lease, is still left out, because it has
+ * cost more than it saved. So the cost of a failure is spread over many opportunities.
  */
 struct rnp_backoff {
 	/* opportunities that are still left out; 0: the practice is used */
@@ -323,8 +329,8 @@ struct rnp_lease {
 struct rnp_polling {
 	rn_ns last;	    /* time of the last poll */
 	rn_ns steady_since; /* time when polls without a gap began */
-	/* number of polls and posts in a row while the background thread waits
-	 * for packets
+	/* Number of polls and posts in a row, made while the background thread waits for
+	 * packets.
 	 */
 	uint32_t streak;
 	uint32_t streak_need; /* value of @streak at which a lease begins */
@@ -369,17 +375,17 @@ struct rnp_replies {
 	 */
 	rn_ns found_at;
 	uint32_t requests; /* value of rnp_counts.requests at @found_at */
-	/* Counters at the last post, and whether the requests that came since the
-	 * post before can be seen in memory only, because none of them completed a
-	 * receive WQE.
+	/* @at_post: the counters at the last post. @sees_memory: the program can see the
+	 * requests that came between the last two posts in memory only, because none of
+	 * them completed a receive WQE.
 	 */
 	struct rnp_counts at_post;
 	bool sees_memory;
 	/* last QP posted to, if that post is not acknowledged yet; or NULL */
 	const struct rn_qp *asked;
 	rn_ns asked_at;
-	/* the program is thought to look at memory: its last post was acknowledged, and
-	 * since then it has neither posted nor polled
+	/* The policy believes that the program looks at memory: its last post was
+	 * acknowledged, and since then it has neither posted nor polled.
 	 */
 	bool has_left;
 	struct rnp_backoff early;
@@ -388,8 +394,8 @@ struct rnp_replies {
 /* ACKs that have not left. */
 struct rnp_ack_hold {
 	uint32_t packets; /* packets received since the last ACKs were sent */
-	/* time when the oldest waiting ACK was due; 0: none waits, or the program holds
-	 * a lease
+	/* Time when the oldest ACK that waits was due; 0: no ACK waits, or the program
+	 * holds a lease.
 	 */
 	rn_ns since;
 };
@@ -477,13 +483,13 @@ void rnp_policy_init(struct rnp_policy *p);
 /* Notes that a poll begins. Return: whether ACKs leave in it. */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
 
-/* Notes that the poll has received all that had come. Only this event and lingering begin
- * a lease, and only this event renews it, so no packet is left for the background thread
- * when a lease begins.
+/* Notes that the poll has received all packets that had come. Only this event and
+ * lingering begin a lease, and only this event renews one: so when a lease begins, no
+ * packet waits for the background thread.
  *
  * @deadline: the next time at which a step is needed, or RN_NEVER; read only while the
- * sockets are on. Of @f it reads is_asked_unacked, and if rnp_policy_wants_acks() also
- * has_acks_due and is_amid_message.
+ * sockets are on. Of @f it reads is_asked_unacked and, if rnp_policy_wants_acks() returns
+ * true, has_acks_due and is_amid_message.
  */
 unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 			   rn_ns deadline);
@@ -500,15 +506,17 @@ static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
 /* Performs RNP_ACCOUNT_CPU. @cpu: CPU time that the polling thread has used. */
 void rnp_policy_account(struct rnp_policy *p, rn_ns cpu);
 
-/* Decides what the thread does before its next poll, if this one finds nothing.
- * @is_lively: packets were received just now, or a ring says that more will come.
+/* Decides what the polling thread does before its next poll, in case this poll finds
+ * nothing. @is_lively: packets were received just now, or a ring says that more will
+ * come.
  */
 enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively);
 
-/* Decides after a full poll that found nothing, and left nothing to do that the rings of
- * local wires do not show, how many of the next polls may be short: they look at these
- * rings and do nothing else. @pause: what rnp_policy_pause() has said. @is_all: as many
- * short polls were made since the last full one as were allowed.
+/* Decides how many of the next polls may be short, that is, look at the rings of local
+ * wires and do nothing else. Called after a full poll that found nothing, if there is
+ * nothing to do until a ring changes. @pause: what rnp_policy_pause() has returned.
+ * @is_all: the program has made all the short polls that it was allowed since the last
+ * full one.
  *
  * Short polls are allowed during a lease only, as otherwise each poll counts for the next
  * lease. They are not allowed while the next packet is expected soon: a short poll would
@@ -522,9 +530,9 @@ enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively)
 uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause pause,
 				bool is_all);
 
-/* Notes that a thread that polls has given its processor up, by a yield or a nap, and was
- * @late in getting it back. A yield is late for as long as it takes, a nap for what
- * exceeds RNP_NAP.
+/* Notes that a polling thread has given its processor up, by a yield or a nap. @late, in
+ * ns, is how long it was late in getting the processor back: for a yield, the whole
+ * duration; for a nap, what exceeds RNP_NAP.
  */
 void rnp_policy_paused(struct rnp_policy *p, rn_ns now, rn_ns late);
 
@@ -542,40 +550,40 @@ struct rnp_post {
 unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post *post);
 
 /* Notes that requests were posted to @qp and not held, and that the loop has sent
- * packets. Reads has_acks_due, and is_asked_unacked, which is about @qp.
+ * packets. Of @f it reads has_acks_due and is_asked_unacked, which here is about @qp.
  */
 void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
 		       struct rnp_facts f, struct rnp_counts counts);
 
-/* Notes that the loop has sent packets. @work: also those of held requests. @is_open: the
- * last super-packet is kept open for more packets.
+/* Notes that the loop has sent packets. @work: packets of held requests were among them.
+ * @is_open: the last super-packet is kept open for more packets.
  */
 void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open);
 
 /* --- Functions to call when the program polls or posts. */
 /* Do ACKs leave in this step? @found: super-packets that this step has received.
- * @is_reply_in_part: of the requests of the QP replies.asked only a part has left; read
- * only if rnp_policy_acks() is RNP_ACKS_HELD.
+ * @is_reply_in_part: a part of the packets of the QP replies.asked has left, and a part
+ * has not; read only if rnp_policy_acks() returns RNP_ACKS_HELD.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
 			   unsigned found, bool is_amid_message, bool is_reply_in_part);
 
-/* Sets the timer for @at, the next deadline of the core, if the background thread waits
- * for packets.
+/* If the background thread waits for packets, sets the timer for @at, the next deadline
+ * of the core; otherwise does nothing.
  */
 unsigned rnp_policy_deadline(struct rnp_policy *p, rn_ns at);
 
-/* Sets the timer so that held ACKs leave in time; called after receiving with the
- * sockets on.
+/* Sets the timer so that held ACKs leave in time. The loop calls it after it has received
+ * packets while the sockets are on.
  */
 unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool has_acks_due);
 
 /* Returns whether ACKs are held when the background thread receives. */
 enum rnp_acks rnp_policy_acks(const struct rnp_policy *p);
 
-/* Notes that RNP_GIVE_SOCKETS was tried. @is_on: it worked; otherwise the kernel had no
- * memory to add a socket to the epoll set, and the background thread looks for packets
- * when the timer fires.
+/* Notes that the loop has tried RNP_GIVE_SOCKETS. @is_on: it worked. If it did not, the
+ * kernel had no memory to add a socket to the epoll set, and the background thread looks
+ * for packets when the timer fires.
  */
 unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on);
 
@@ -592,13 +600,13 @@ static inline void rnp_policy_fired(struct rnp_policy *p)
  */
 unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
-/* Notes that the background thread has received after the end of a lease. @found: there
- * was a packet.
+/* Notes that the background thread has received after the end of a lease. @found: at
+ * least one packet had waited.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found);
 
-/* Notes that the background thread was woken while it waited for packets. Return: what
- * becomes of ACKs in its step.
+/* Notes that the background thread was woken while it waited for packets. Returns whether
+ * ACKs leave in the step that it performs now.
  */
 enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now);
 
@@ -607,8 +615,9 @@ enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now);
 unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			     uint32_t requests);
 
-/* Begins RNP_LOOK_AGAIN. @cpu: CPU time of the polling thread, if rnp_policy_wants_cpu().
- * Return: false if the back-off says not to look again.
+/* Begins RNP_LOOK_AGAIN, that is, looking for packets a few times more before the sleep.
+ * @cpu: CPU time of the polling thread; read only if rnp_policy_wants_cpu() returns true.
+ * Return: false if the thread must not look again, because of a back-off.
  */
 bool rnp_policy_look(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
@@ -634,7 +643,7 @@ void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message
 unsigned rnp_policy_cq_armed(struct rnp_policy *p, bool lingers);
 void rnp_policy_cq_unarmed(struct rnp_policy *p);
 
-/* Shall the program linger? It shall not on a crowded machine, since lingering yields the
+/* May the program linger? It may not on a crowded machine, since lingering yields the
  * processor.
  */
 bool rnp_policy_may_linger(struct rnp_policy *p, rn_ns now);
@@ -645,8 +654,8 @@ unsigned rnp_policy_linger(struct rnp_policy *p, rn_ns now);
 /* Notes that lingering is over. @found: a completion came. */
 void rnp_policy_lingered(struct rnp_policy *p, bool found);
 
-/* Notes that the program goes to sleep: for an event, after lingering in vain or without
- * lingering, or for a nap.
+/* Notes that the program goes to sleep: for an event (after lingering in vain, or without
+ * lingering) or for a nap.
  */
 unsigned rnp_policy_sleeps(const struct rnp_policy *p);
 

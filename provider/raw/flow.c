@@ -36,8 +36,8 @@ struct reading {
 		memcpy(&(to), &(from), sizeof(to));                     \
 	} while (0)
 
-/* Adds a header to the rule. Fails if the header, or one of @others that exclude it, is
- * there already.
+/* Adds the header @layer to the rule. Fails if the rule has this header already, or has
+ * one of @others, headers that exclude it.
  */
 static int add_layer(struct reading *r, uint32_t layer, uint32_t others)
 {
@@ -480,8 +480,9 @@ static bool ends_here(const struct rnp_rule *rule)
 	return rule->kind != RNP_RULE_SNIFFER && !rule->dont_trap;
 }
 
-/* Applies the rules of the stage that begins with @first. Return: first rule of the next
- * stage; NULL: the frame is not passed to further stages.
+/* Applies the rules of the stage that begins with @first (flow.h describes stages).
+ * Return: the first rule of the next stage; NULL if there is none or the frame is not
+ * passed to further stages.
  */
 static struct rnp_rule *pass_stage(struct visit *v, struct rnp_rule *first)
 {

@@ -17,12 +17,13 @@
 
 /* ---- Receive side scaling: chooses the queue that gets a frame ---- */
 
-/* Frames of one flow, that is, with the same addresses and ports, get to the same queue.
+/* Frames of one flow, that is, with the same addresses and ports, always get to the same
+ * queue.
  */
 enum { /* Sizes for the Toeplitz hash in bytes. */
 	RNP_TOEPLITZ_KEY_LEN = 40,
-	/* limited since each bit of the input uses the 32 bits of the key from its own
-	 * position on
+	/* bytes; limited because each bit of the input uses the 32 bits of the key that
+	 * begin at the bit's own position
 	 */
 	RNP_TOEPLITZ_INPUT_MAX = RNP_TOEPLITZ_KEY_LEN - 4,
 };
@@ -53,7 +54,7 @@ struct rnp_rss {
 	void *const *table; /* the queues; a queue may be in several entries */
 };
 
-/**
+/* *
  * rnp_toeplitz() - Compute the Toeplitz hash of some bytes
  * @key:	Key that the program has chosen
  * @data:	Fields in network order, one behind the other
@@ -61,16 +62,17 @@ struct rnp_rss {
  *
  * Source: "RSS Hashing Types" and "Verifying the RSS Hash Calculation" of Microsoft's
  * driver documentation; its vectors are in test_rss.c.
- * Return: the hash; 0 for no bytes.
+ * Return: the hash; 0 if @len is 0.
  */
 uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,
 		      size_t len);
 
-/**
+/* *
  * rnp_rss_hash() - Hash the fields of @rss->fields that a frame has
  *
- * In this order: source and destination address, source and destination port. The ports
- * of a fragmented packet are left out, so that all fragments get to the same queue.
+ * Hashes the fields in this order: source address, destination address, source port,
+ * destination port. The ports of a fragmented packet are left out, so that all fragments
+ * get to the same queue.
  *
  * Return: the hash; 0 if the frame has none of the fields.
  */
@@ -137,8 +139,8 @@ typedef void rnp_deliver_fn(void *arg, void *qp, uint32_t tag);
 /**
  * rnp_steer_frame() - Find the queue pairs that get a frame
  * @frame:	From the destination address on; any length
- * @deliver:	Called for each QP, or the queue that RSS has chosen; may not change
- *		the rules
+ * @deliver:	Called for each QP that gets the frame (if the QP has RSS, for the queue
+ *		that RSS has chosen); must not change the rules
  *
  * Return: number of QPs that got the frame.
  */
@@ -162,11 +164,11 @@ enum {
  * is the outermost one, the Ethernet type the one behind the tags; the IPv6 next header
  * is that of the fixed header, while TCP and UDP are found behind extension headers.
  *
- * Return: 0; -EINVAL: port not 1, an unknown type or flag, a specification of the wrong
- *	   size, two of one layer, layers or types that exclude each other, specifications
- *	   on a default or sniffer rule, too many; -EOPNOTSUPP: egress rules, inner
- *	   headers, ESP, VXLAN, GRE, MPLS, actions of ibv_create_flow_action_esp(). @rule
- *	   and @counters are undefined on failure.
+ * Return: 0; -EINVAL: the port is not 1, a type or flag is unknown, a specification has
+ *	   the wrong size, two specifications are of one layer, layers or types exclude
+ *	   each other, a default or sniffer rule has specifications, or a rule has too
+ *	   many; -EOPNOTSUPP: egress rules, inner headers, ESP, VXLAN, GRE, MPLS, actions
+ *	   of ibv_create_flow_action_esp(). @rule and @counters are undefined on failure.
  */
 int rnp_flow_spec_parse(const struct ibv_flow_attr *attr, struct rnp_rule *rule,
 			struct ibv_counters **counters);

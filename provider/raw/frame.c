@@ -107,9 +107,9 @@ static void parse_ip4(struct rnp_frame_view *v, struct rest *r)
 		parse_l4(v, r, f->ip4_proto[0]);
 }
 
-/* Skips one IPv6 extension header. Returns false if @next is no extension header, or if
- * nothing behind the header can be parsed, because the header is cut short or belongs to
- * a later fragment.
+/* Skips one IPv6 extension header, of type *@next. Returns false if *@next is no
+ * extension header, or if nothing behind the header can be parsed, because the header is
+ * cut short or the frame is a later fragment.
  */
 static bool skip_extension(struct rnp_frame_view *v, struct rest *r, unsigned *next)
 {
@@ -221,8 +221,8 @@ bool rnp_frame_is_multicast(const struct rnp_frame_view *view)
 }
 
 /* ------------------------------------------------------------------------- checksums */
-/* Offsets of headers from the start of a frame, and their lengths in bytes; a length of
- * 0: the header is absent.
+/* Offsets in bytes of headers from the start of a frame, and their lengths in bytes.
+ * Length 0 means that the header is absent.
  */
 struct parts {
 	size_t ip4, ip4_len;	 /* IPv4 header */
@@ -315,8 +315,8 @@ static unsigned fold_sum(uint64_t sum)
 	return (unsigned)sum ^ 0xffff;
 }
 
-/* Returns the checksum over the pseudo header and all of TCP or UDP: 0 if the checksum
- * field in it is right.
+/* Returns the checksum over the pseudo header and the whole TCP or UDP part of a frame,
+ * including its checksum field. It is 0 if the field is right.
  */
 static unsigned l4_sum(const struct parts *p, const uint8_t *frame)
 {

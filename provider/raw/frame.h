@@ -68,8 +68,8 @@ struct rnp_flow_match {
  */
 void rnp_frame_parse(struct rnp_frame_view *view, const uint8_t *frame, size_t len);
 
-/* Does the frame match the rule? A rule that names no field and no layer matches all
- * frames.
+/* Does the frame @view match the rule @match? A rule that names neither fields nor layers
+ * matches all frames.
  */
 bool rnp_flow_matches(const struct rnp_flow_match *match,
 		      const struct rnp_frame_view *view);
@@ -85,13 +85,14 @@ bool rnp_frame_is_multicast(const struct rnp_frame_view *view);
  * behind at most two VLAN tags. RFC 791, 793, 768, 8200 (8.1).
  */
 
-/* Fills in the checksums of the frame, whatever their fields contain. A header that is
- * cut short, or whose length exceeds the frame, is left alone.
+/* Fills in the checksums of the frame; the old contents of the checksum fields do not
+ * matter. If a header is cut short, or has a length beyond the end of the frame, its
+ * checksum is left alone.
  */
 void rnp_checksum_fill(uint8_t *frame, size_t len);
 
-/* Is the frame IPv4 with TCP or UDP, and are both checksums right, as IBV_WC_IP_CSUM_OK
- * means? UDP without a checksum counts as right.
+/* Is the frame IPv4 with TCP or UDP, and are the checksums of both headers right, as
+ * IBV_WC_IP_CSUM_OK means? UDP without a checksum counts as right.
  */
 bool rnp_checksum_ok(const uint8_t *frame, size_t len);
 

@@ -137,8 +137,8 @@ int rnp_raw_get(struct rnp_raw_link *l)
 	return 0;
 }
 
-/* Keeps a socket to be closed later without the engine lock. If too many are kept
- * already, which is rare, it is closed at once.
+/* Keeps the socket *@fd, so that it can be closed later without the engine lock. If too
+ * many sockets are kept already, which is rare, closes it at once.
  */
 static void retire(struct rnp_raw_link *l, int *fd)
 {
@@ -189,9 +189,9 @@ void rnp_raw_put(struct rnp_raw_link *l)
 }
 
 /* --------------------------------------------- filter and memberships for flow rules */
-/* Sets a filter on the receiving socket: of the frames that this host sends, it receives
- * only those of raw packet QPs. On lo it receives no outgoing frames, as they come in
- * there, too.
+/* Sets a filter on the receiving socket @fd. Of the frames that this host sends, the
+ * socket then receives only those of raw packet QPs. On the interface lo it receives no
+ * outgoing frames at all, since each of them comes in there, too.
  */
 static int set_filter(const struct rnp_raw *raw, int fd)
 {
@@ -254,8 +254,8 @@ static int open_rx(struct rnp_raw_link *l)
 	return rc;
 }
 
-/* Returns the packet-socket membership that makes the interface receive the frames of a
- * rule. If the type of the result is 0, the rule needs no membership.
+/* Returns the packet-socket membership by which the interface receives the frames that
+ * the rule matches. If mr_type of the result is 0, the rule needs no membership.
  */
 static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 					const struct rnp_rule *rule)
@@ -284,8 +284,8 @@ static struct packet_mreq membership_of(const struct rnp_raw_link *l,
 	return req;
 }
 
-/* Adds or drops the membership for a rule. If the interface refuses, the rule still
- * applies to the frames that come without it.
+/* Adds or drops (@what) the membership for a rule. If the interface refuses to add it,
+ * the rule still applies to the frames that come without a membership.
  */
 static void change_membership(const struct rnp_raw_link *l, const struct rnp_rule *rule,
 			      int what)
@@ -329,8 +329,8 @@ static void add_stat(struct rnp_raw_link *l, enum rn_stat stat, uint32_t n)
 	__atomic_store_n(c, *c + n, __ATOMIC_RELAXED);
 }
 
-/* Ancillary data of a frame: what the kernel says about it, and how many frames the
- * socket has dropped so far.
+/* What the kernel delivers beside a frame: its own data about the frame, and the number
+ * of frames that the socket has dropped so far.
  */
 struct ancillary {
 	struct tpacket_auxdata aux;
@@ -356,8 +356,8 @@ static struct ancillary read_ancillary(struct msghdr *msg, uint32_t overflow)
 	return r;
 }
 
-/* Inserts the VLAN tag that the kernel has removed from the frame. There must be room
- * before the frame. Return: new start of the frame.
+/* Inserts the VLAN tag that the kernel has removed from the frame. The caller must
+ * provide TAG_LEN bytes of room before @frame. Return: the new start of the frame.
  */
 static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
 {
@@ -373,8 +373,8 @@ static uint8_t *put_tag(uint8_t *frame, const struct tpacket_auxdata *aux)
 	return start;
 }
 
-/* Receives one frame from the socket, at *@frame. Return: its length in bytes; 0: the
- * socket is empty.
+/* Receives one frame from the socket, and sets *@frame to its start. Return: the length
+ * of the frame in bytes; 0: the socket is empty.
  */
 static size_t take_frame(struct rnp_raw_link *l, const uint8_t **frame)
 {

@@ -31,8 +31,9 @@ enum {
 	RNP_RAW_RETIRED_MAX = 8
 };
 
-/* Descriptors of sockets that are to be closed; 0: an unused entry. Closing a socket
- * takes the kernel tens of milliseconds, so that is done without the engine lock.
+/* Descriptors of sockets that are to be closed; 0: an unused entry. It takes the kernel
+ * tens of milliseconds to close a socket, so the engine closes these after it has
+ * released the engine lock.
  */
 struct rnp_raw_retired {
 	int fd[RNP_RAW_RETIRED_MAX];
@@ -46,8 +47,8 @@ struct rnp_raw_link {
 	const struct rn_netdev *netdev;
 	/* the device's counters, indexed by enum rn_stat; other processes read them */
 	uint64_t *counter;
-	/* Adds @fd to, or removes it from, the descriptors whose frames wake the engine.
-	 * @watch returns 0 or -errno.
+	/* @watch adds @fd to the descriptors whose frames wake the engine, and returns 0
+	 * or -errno. @unwatch removes it.
 	 */
 	int (*watch)(void *arg, int fd);
 	void (*unwatch)(void *arg, int fd);
@@ -76,8 +77,8 @@ void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
 /* Stops using the sockets; QPs and rules remain, without effect. */
 void rnp_raw_shut(struct rnp_raw_link *l);
 
-/* Closes the sockets that were kept for closing while the lock was held. To be called
- * without the lock.
+/* Closes the sockets that were kept while the engine lock was held. The caller does not
+ * hold that lock any more.
  */
 void rnp_raw_close(const struct rnp_raw_retired *retired);
 

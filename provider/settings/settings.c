@@ -60,8 +60,8 @@ static int read_choice(const struct choice *c, bool *value, char *err, size_t er
 	return 0;
 }
 
-/* Parses a size such as "192K". Returns the byte after it, or NULL if there is no number
- * or it is over @max.
+/* Parses a size such as "192K" into *@value, in bytes. Returns the address of the
+ * character after it; NULL if there is no number or it is over @max.
  */
 static const char *parse_size(const char *s, uint64_t max, uint64_t *value)
 {
@@ -162,8 +162,8 @@ static int read_fault(struct rnp_settings *s, char *err, size_t err_len)
 	return 0;
 }
 
-/* Parses a rate in bits per second with K, M or G; *@kbps: out. Returns the byte after
- * it, or NULL if it is not a rate.
+/* Parses a rate in bits per second, with K, M or G, into *@kbps (kilobits per second).
+ * Returns the address of the character after it; NULL if the text is not a rate.
  */
 static const char *parse_rate(const char *s, uint32_t *kbps)
 {
@@ -291,8 +291,9 @@ static int read_cpu(struct rnp_settings *s, char *err, size_t err_len)
 	return 0;
 }
 
-/* Parses "limit", "limit:SIZE" or "cost:NS". Returns the byte after the word; NULL if the
- * text is none of them, or if the word was there before.
+/* Parses one word of ROCIN_PIN: "limit", "limit:SIZE" or "cost:NS". Returns the address
+ * of the character after the word; NULL if the text is none of these, or if the word was
+ * there before.
  */
 static const char *parse_pin_word(const char *at, struct rnp_settings *s)
 {
