@@ -32,8 +32,8 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rnp_context) open_contexts = LIST_HEAD_INITIALIZER(open_contexts);
 static uint64_t last_file;
 
-/* Resets list and lock in a fork() child: another thread of the parent may have held the
- * lock, and the contexts are the parent's.
+/* Resets the list of contexts and its lock in a fork() child. Another thread of the
+ * parent may have held the lock, and the contexts belong to the parent.
  */
 static void forget_in_child(void)
 {
@@ -112,8 +112,8 @@ void rnp_open_remove(struct rnp_context *ctx)
 }
 
 /* Do both descriptors refer to one open file? Status flags belong to the open file, so a
- * change through one descriptor is seen through its copies. Rocin's device files do not
- * use O_NONBLOCK.
+ * change through one descriptor is seen through its copies. The function changes
+ * O_NONBLOCK for a moment, which Rocin's device files do not use.
  */
 static bool is_same_file(int a, int b)
 {
@@ -169,8 +169,8 @@ static void init_lists(struct rnp_context *ctx)
 	ctx->base.num_comp_vectors = RNP_COMP_VECTORS;
 }
 
-/* Opens the queue of asynchronous events. Returns 0 or -errno. An imported context gets
- * its descriptor from the library later.
+/* Opens the pipe of asynchronous events. For an imported context (@origin is not NULL) it
+ * opens none: libibverbs opens that one later. Returns 0 or -errno.
  */
 static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
 {
@@ -231,8 +231,8 @@ int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 	return 0;
 }
 
-/* Removes the objects that the program did not destroy from the device; their memory
- * remains allocated, as with any provider, but is no longer pinned.
+/* Removes from the device the objects that the program did not destroy. Their memory
+ * remains allocated, as with any provider, but no longer counts as pinned.
  */
 static void detach_all(struct rnp_context *ctx)
 {
@@ -314,8 +314,9 @@ void rnp_context_close(struct rnp_context *ctx)
 /* ------------------------------------------------------------------ imported objects */
 typedef void *import_fn(struct rnp_context *ctx, struct rnp_context *member, void *arg);
 
-/* Calls @fn with each context of the family of @ctx, under the locks, until a call
- * returns an object. Returns that object, or NULL with errno.
+/* Calls @fn for each context that shares the open file of @ctx (its family), with the
+ * lock of the list and the engine lock held, until a call returns an object. Returns that
+ * object, or NULL with errno.
  */
 static void *ask_family(struct rnp_context *ctx, import_fn *fn, void *arg)
 {

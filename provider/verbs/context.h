@@ -26,16 +26,18 @@ int rnp_context_open(struct rnp_context *ctx, const struct rnp_library *library,
 /* Closes a context; frees everything but the library's part of its memory block. */
 void rnp_context_close(struct rnp_context *ctx);
 
-/* Adds a context to the list of this process. It shares the open file of @origin; NULL:
- * it has a file of its own.
+/* Adds a context to the list of this process. The context shares the open file of @origin
+ * or, if @origin is NULL, has one of its own.
  */
 void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin);
-/* Removes a context from the list before it is closed. Objects that other contexts of the
- * same file may have imported are moved to one of these, if there is one.
+/* Removes a context that is about to be closed from the list. If another context of the
+ * process shares its open file, moves to that one the objects that may have been
+ * imported.
  */
 void rnp_open_remove(struct rnp_context *ctx);
-/* Calls @fn with the context whose cmd_fd shares its open file with @cmd_fd, or with NULL
- * if there is none. The context stays open until @fn returns.
+/* Calls @fn with the open context whose cmd_fd and @cmd_fd refer to the same open file,
+ * or with NULL if there is none. The context stays open until @fn returns. Returns what
+ * @fn returns.
  */
 void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *arg),
 		    void *arg);

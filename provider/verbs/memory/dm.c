@@ -18,8 +18,8 @@
 #include "provider/verbs/object/provider.h"
 #include "transport/io/memory/mem_direct.h"
 
-/* Bytes of device memory that were allocated in this process, if it is a fork() child;
- * see make_local_memory().
+/* Bytes of device memory that make_local_memory() has allocated in this process. Only a
+ * fork() child allocates any in this way.
  */
 static atomic_uint_fast64_t local_bytes;
 
@@ -114,8 +114,9 @@ static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len
 }
 
 /* ------------------------------------------------------------ allocation and release */
-/* Maps the memory. It has pages of its own, so that changing the protection of other
- * memory does not affect it. Returns 0 or -ENOMEM.
+/* Maps the memory of @dm, in pages of its own, so that changing the protection of other
+ * memory does not affect it. The start is a multiple of 2^@log_align bytes. Returns 0 or
+ * -ENOMEM.
  */
 static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 {
@@ -176,9 +177,9 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
 		free_memory(dm);
 }
 
-/* Allocates device memory in a fork() child. The child has no device, but with a kernel's
- * device it could allocate through that of its parent. Here it gets memory that only it
- * can use, at most as much as a device has.
+/* Allocates device memory in a fork() child. With a kernel's device a child could
+ * allocate memory of the NIC through the device of its parent. Here it has no device, and
+ * gets memory that only it can use, at most as much as a device has.
  */
 static int make_local_memory(struct rnp_context *ctx, struct rnp_dm *dm,
 			     uint32_t log_align)
@@ -275,7 +276,8 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 	return &dm->base;
 }
 
-/* Frees the memory of a handle. The engine lock is held. Returns 0 or a positive errno.
+/* Frees the device memory that @handle, the original or an imported handle, refers to.
+ * The engine lock is held. Returns 0 or a positive errno.
  */
 static int free_dm(struct rnp_context *ctx, struct rnp_dm *handle)
 {
@@ -328,8 +330,8 @@ static int check_region(const struct rnp_dm *dm, uint64_t offset, size_t len,
 	return offset > dm->len || len > dm->len - offset ? -EINVAL : 0;
 }
 
-/* Finds device memory and counts one more region of it, so that it cannot be freed.
- * Returns NULL if there is none.
+/* Finds the device memory that the program has passed, and counts one more region of it,
+ * so that it cannot be freed. Returns NULL if there is no such memory.
  */
 static struct rnp_dm *hold_dm(struct rnp_context *ctx, const struct ibv_dm *base)
 {

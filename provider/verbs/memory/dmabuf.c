@@ -14,7 +14,9 @@
 #include "provider/engine/pcie.h"
 #include "provider/verbs/object/provider.h"
 
-/* A range of a descriptor that is to be registered, and where it is mapped. */
+/* A range of a file descriptor that is to be registered as a region, and where it is
+ * mapped.
+ */
 struct window {
 	int fd;
 	uint64_t offset, len; /* position and length of the range in the file, in bytes */
@@ -42,8 +44,9 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 	return rnp_access_check(access);
 }
 
-/* Returns the size of a file. For a dma-buf only lseek() tells it; a regular file would
- * lose its position by lseek().
+/* Returns the size of the file @fd in bytes, or a negative number. A dma-buf tells its
+ * size by lseek() only; lseek() is not used for a regular file, as that would change its
+ * position.
  */
 static int64_t size_of(int fd)
 {

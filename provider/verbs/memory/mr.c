@@ -47,8 +47,8 @@ static int populate_pages(uintptr_t first, size_t len, bool write)
 }
 
 /* Finds out whether madvise() can populate pages, by trying it with memory that is
- * certainly there: EINVAL of an old kernel means that it does not know the advice, EINVAL
- * of a new one that the memory lacks the access right.
+ * certainly there: The errno of a later call would not tell: an old kernel returns EINVAL
+ * because it does not know the advice, a new one if the memory lacks the access right.
  */
 static void find_out(void)
 {
@@ -64,8 +64,8 @@ static void find_out_once(void)
 	pthread_once(&once, find_out);
 }
 
-/* Reads one byte of each page, by a call that reports a fault instead of raising
- * a signal.
+/* Reads one byte of each page of a range, to fault the pages in. It uses a system call
+ * that reports a fault instead of raising a signal. Returns 0 or -EFAULT.
  */
 int rnp_pages_read(const void *addr, size_t len)
 {
@@ -151,8 +151,10 @@ static uint64_t pages_to_pin(const struct rn_mr_attr *attr)
 	return rnp_pin_pages(attr->iova_base, attr->length);
 }
 
-/* Checks the access flags, counts @pages as pinned, and faults in the pages of a region,
- * in the order of the kernel. Returns 0, or -errno if such a region cannot exist.
+/* Does, in the kernel's order, what a registration does to pages: checks the access
+ * flags, counts @pages as pinned, and faults in the pages of the region (none with
+ * on-demand paging). Returns 0, or -errno if such a region cannot exist; nothing is
+ * counted then.
  */
 static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64_t pages)
 {
@@ -173,8 +175,9 @@ static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64
 	return rc;
 }
 
-/* Sets the number of pages that are pinned for the region to @pages, which have been
- * counted already, or to none if the memory is not the host's. The engine lock is held.
+/* Notes that @pages pages, which the caller has counted as pinned already, are those of
+ * the region; its former pages are no longer counted. If the memory is that of a GPU,
+ * counts none for the region. The engine lock is held.
  */
 static void set_pinned(struct rnp_engine *e, struct rnp_mr *mr, uint64_t pages)
 {
@@ -268,8 +271,8 @@ static void record_region(const struct rnp_context *ctx, struct rnp_mr *mr,
 	mr->record = rnp_engine_record(ctx->engine, &o);
 }
 
-/* Adds the region to its context and to the device. @pages: number of pages that have
- * been counted as pinned for it.
+/* Adds the region to its context and to the device. The caller has counted @pages pages
+ * as pinned for it. Returns 0 or -errno.
  */
 static int add_region(struct rnp_context *ctx, struct rnp_mr *mr, struct rn_mr_attr *attr,
 		      uint64_t pages)
@@ -295,8 +298,8 @@ out:
 	return rc;
 }
 
-/* Finds the domain of a handle that the program has passed, and counts one more object in
- * it. Returns NULL if this context has no such handle.
+/* Finds the domain of the handle @pd, which the program has passed, and counts one more
+ * object in that domain. Returns NULL if this context has no such handle.
  */
 static const struct rnp_pd *hold_pd(struct rnp_context *ctx, struct ibv_pd *pd)
 {
@@ -309,8 +312,8 @@ static const struct rnp_pd *hold_pd(struct rnp_context *ctx, struct ibv_pd *pd)
 	return found;
 }
 
-/* Registers a region in a domain that cannot be deallocated meanwhile. Returns as
- * rnp_mr_register() does.
+/* Registers a region. The caller has counted an object in its domain, so that the domain
+ * cannot be deallocated meanwhile. Returns as rnp_mr_register() does.
  */
 static struct rnp_mr *register_in(struct rnp_context *ctx, struct rn_mr_attr *attr,
 				  enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc)
@@ -384,8 +387,8 @@ void rnp_mr_detach(struct rnp_mr *mr)
 {
 	struct rnp_context *ctx = to_rnp_context(mr->base.ibv_mr.context);
 
-	/* From here on no request finds the region; accesses that are under way
-	 * are performed.
+	/* From here on no request finds the region. Accesses that are under way are
+	 * completed first.
 	 */
 	mr->core.valid = false;
 	if (rnp_engine_settle(ctx->engine, 0))
@@ -411,8 +414,8 @@ struct change {
 	uint32_t access;
 };
 
-/* Returns the attributes of the region after the change; the key stays. The engine lock
- * is held.
+/* Returns the attributes that the region would have after the change; its key would stay
+ * the same. The engine lock is held.
  */
 static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change *c)
 {
@@ -436,9 +439,10 @@ static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change
 	return attr;
 }
 
-/* Replaces a region. A request under way uses either the old region or the new one:
- * requests that wait for memory finish with the old region, and no packet is received in
- * between. Engine lock held.
+/* Replaces a region by one with the attributes @attr and the same key. Each request that
+ * is under way uses either the old region or the new one: requests that wait for memory
+ * finish with the old region, and no packet is received between the two. The engine lock
+ * is held. Returns 0 or -errno.
  */
 static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 			  const struct rn_mr_attr *attr)
@@ -465,7 +469,10 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	return rc;
 }
 
-/* Does a driver pin pages for the change? Pages that stay where they are stay pinned. */
+/* Would a driver pin pages for the change? It pins none if the region keeps its range of
+ * addresses, since these pages stay pinned; unless on-demand paging, which pins nothing,
+ * is switched on or off.
+ */
 static bool needs_pinning(const struct rnp_mr *mr, int flags,
 			  const struct rn_mr_attr *attr)
 {
@@ -473,8 +480,10 @@ static bool needs_pinning(const struct rnp_mr *mr, int flags,
 	       (attr->access ^ (uint32_t)mr->base.access) & RN_ACCESS_ON_DEMAND;
 }
 
-/* Returns the region that the program has passed, if it can be changed: imports, regions
- * of other memory than the program's, and destroyed ones cannot. The engine lock is held.
+/* Returns the region that the program has passed to ibv_rereg_mr(). Returns NULL if there
+ * is no such region or it cannot be changed: it is an import, it was destroyed, or its
+ * memory is not ordinary memory of the program but that of a GPU, a file or the device.
+ * The engine lock is held.
  */
 static struct rnp_mr *find_changeable(const struct rnp_context *ctx,
 				      const struct rnp_abi_mr *base)
@@ -484,8 +493,9 @@ static struct rnp_mr *find_changeable(const struct rnp_context *ctx,
 	return mr && is_of_program(mr) && !mr->origin && !mr->gone ? mr : NULL;
 }
 
-/* Finds the attributes after the change as of now. Other threads may change the region,
- * too, before the change is made. Returns 0, or -EINVAL if there is no such region.
+/* Stores in *@attr the attributes that the region would have if it were changed now, and
+ * in *@repins whether a driver would pin pages. Other threads may change the region
+ * before this change is made. Returns 0, or -EINVAL if there is no such region.
  */
 static int preview_change(struct rnp_context *ctx, const struct rnp_abi_mr *base,
 			  const struct change *c, struct rn_mr_attr *attr, bool *repins)
@@ -501,8 +511,8 @@ static int preview_change(struct rnp_context *ctx, const struct rnp_abi_mr *base
 	return mr ? 0 : -EINVAL;
 }
 
-/* Checks a change, including that the pages are there, and counts @pages as pinned.
- * Returns 0 or -errno.
+/* Checks a change, including that the new pages are there, and counts @pages as pinned.
+ * Returns 0 or -errno; on failure nothing is counted.
  */
 static int check_change(struct rnp_engine *e, int flags, const struct rn_mr_attr *attr,
 			uint64_t pages)
@@ -535,7 +545,7 @@ static int make_change(struct rnp_context *ctx, struct rnp_mr *mr, const struct 
 
 /* Makes the whole change, or none. As with mlx5, the new pages are pinned before the old
  * ones are unpinned, so that the region is unchanged if pinning fails. @before: out: the
- * domain handle that the region had.
+ * domain handle that the region had before. Returns 0 or -errno.
  */
 static int change_region(struct rnp_context *ctx, const struct rnp_abi_mr *base,
 			 const struct change *c, struct ibv_pd **before)
@@ -564,8 +574,9 @@ static int change_region(struct rnp_context *ctx, const struct rnp_abi_mr *base,
 	return rc;
 }
 
-/* Changes a region; on failure it stays as it was. libibverbs has checked @flags, and
- * stores PD, address and length. Arguments that @flags does not name may be garbage.
+/* Changes a region; if that fails, the region stays as it was. libibverbs has checked
+ * @flags, and stores the new PD, address and length in its struct afterwards. An argument
+ * whose flag is not in @flags may be garbage. Returns 0 or a positive errno.
  */
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
@@ -596,7 +607,9 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 	return -rc;
 }
 
-/* Frees the memory of a region, whose handle the program does not have any more. */
+/* Frees the memory that describes a region. The program has no handle of the region any
+ * more.
+ */
 static void free_region(struct rnp_mr *mr)
 {
 	if (mr->map)
@@ -624,8 +637,9 @@ static int forget_copy(struct rnp_context *ctx, struct rnp_mr *mr)
 	return 0;
 }
 
-/* Deregisters the region of a handle. The engine lock is held. Returns 0 with the handle
- * of its domain, or a positive errno.
+/* Deregisters the region that @handle, the original or an imported handle, refers to. The
+ * engine lock is held. Returns 0 and sets *@pd to the handle of the region's domain; or
+ * returns a positive errno.
  */
 static int deregister(struct rnp_context *ctx, struct rnp_mr *handle, struct ibv_pd **pd)
 {
@@ -718,8 +732,9 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 }
 
 /* ------------------------------------------------------------------- ibv_advise_mr() */
-/* Is the SGE inside the region? (Advice: the device accesses memory through the program's
- * own page table, so to prefetch is to have the kernel make the pages present.)
+/* Is the SGE inside the region? (About advice: the device accesses memory through the
+ * program's own page table. So prefetching means that the kernel makes the pages present
+ * there.)
  */
 static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
 {
@@ -729,8 +744,8 @@ static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
 	       sge->length <= mr->length - offset;
 }
 
-/* Finds the memory of an SGE. Returns 0 with its address in @addr, or a positive errno.
- * The engine lock is held.
+/* Finds the memory of an SGE in a region of the domain number @pd. Returns 0 with the
+ * address of the memory in *@addr, or a positive errno. The engine lock is held.
  */
 static int find_locked(const struct rnp_context *ctx, uint32_t pd, bool write,
 		       const struct ibv_sge *sge, uintptr_t *addr)
@@ -775,9 +790,9 @@ static int fetch_pages(uintptr_t at, size_t len, enum ibv_advise_mr_advice advic
 				   advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
 }
 
-/* Prefetches pages of regions with on-demand paging; none unless all SGEs are valid.
- * Without IBV_ADVISE_MR_FLAG_FLUSH the call does not wait for pages, so missing pages are
- * no error.
+/* Prefetches the pages of the SGEs, which must be in regions with on-demand paging. If
+ * one of the SGEs is not valid, prefetches none. Without IBV_ADVISE_MR_FLAG_FLUSH the
+ * call does not wait for pages, so it is no error if some cannot be made present.
  */
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		  struct ibv_sge *sg_list, uint32_t num_sge)

@@ -25,8 +25,8 @@ struct rnp_mr {
 	LIST_ENTRY(rnp_mr) link;
 	/* copy of base.ibv_mr.pd, which the program might change */
 	struct ibv_pd *pd;
-	/* for an import, the region itself, and the fields below are not used;
-	 * otherwise NULL
+	/* The region itself, if this is an imported handle, whose fields below are not
+	 * used; NULL if this is the original.
 	 */
 	struct rnp_mr *origin;
 	/* number of users: the program, the device, imports; guarded by the engine lock
@@ -133,9 +133,9 @@ static inline bool rnp_access_writes(uint32_t access)
 /* ------------------------------------------------------------------ regions, windows */
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
-/* Registers a region of any kind; fills in @attr->key and @attr->pd. @dm: the device
- * memory that is registered, which counts the region already; or NULL. Return: the
- * region, or NULL with -errno in @rc.
+/* Registers a region of any kind, and sets @attr->key and @attr->pd. @dm: the device
+ * memory that is registered, in which the caller has counted the region already; or NULL.
+ * Return: the region, or NULL with -errno in @rc.
  */
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
@@ -145,11 +145,11 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		 size_t length, int access);
 struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd);
 int rnp_dereg_mr(struct rnp_abi_mr *base);
-/* Removes the region from the device; engine lock held. The memory of the handle remains.
- * The detach functions of other objects do likewise.
+/* Removes the region from the device. The memory of its handle remains. The engine lock
+ * is held. The functions rnp_*_detach() of other objects do likewise.
  */
 void rnp_mr_detach(struct rnp_mr *mr);
-/* Drops @holders uses of a region; the last one frees it. Engine lock held. */
+/* Drops @holders uses of a region; the last one frees it. The engine lock is held. */
 void rnp_mr_release(struct rnp_mr *mr, unsigned holders);
 
 int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -158,7 +158,7 @@ int rnp_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t 
 struct ibv_mw *rnp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int rnp_dealloc_mw(struct ibv_mw *base);
 
-/* Removes the window from the device; engine lock held. */
+/* Removes the window from the device; the engine lock is held. */
 void rnp_mw_detach(struct rnp_mw *mw);
 
 /* --------------------------------------------------------------------- device memory */
@@ -169,20 +169,21 @@ struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t of
 /* Removes the memory from the device; only after all its regions. */
 void rnp_dm_detach(struct rnp_dm *dm);
 void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
-/* Creates a handle by which a program copies to and from the memory of @origin; or NULL.
+/* Creates a handle in @context by which the program copies to and from the device memory
+ * of @origin. Returns NULL if there is not enough memory.
  */
 struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *origin);
 
 /* ----------------------------------------------- pages of the program's memory */
 
-/**
+/* *
  * rnp_pages_populate() - Check access to a range and fault in its pages, as pinning does
  * @addr:	First byte
  * @len:	Bytes; 0 is fine
  * @write:	Whether the device will write to the range
  *
- * Kernels before 5.14 have no MADV_POPULATE_WRITE; there the range is read once, so
- * memory that exists but may not be written is found only when it is used.
+ * Kernels before 5.14 have no MADV_POPULATE_WRITE. There the range is only read: memory
+ * that is mapped but not writable passes, and fails only when the device writes to it.
  *
  * Return: 0, -EFAULT (not mapped, or not with that right), -EINVAL (it wraps).
  */
@@ -193,7 +194,9 @@ int rnp_pages_populate(const void *addr, size_t len, bool write);
  */
 int rnp_pages_mapped(const void *addr, size_t len);
 
-/* Tells the kernel that the range will be used soon; does not wait, and cannot fail. */
+/* Tells the kernel that the range will be used soon. Does not wait for the pages, and
+ * cannot fail.
+ */
 void rnp_pages_expect(const void *addr, size_t len);
 
 /* Returns a computed address as a pointer. */

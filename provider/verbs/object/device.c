@@ -65,8 +65,8 @@ struct rnp_hca {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rnp_hca) hcas = LIST_HEAD_INITIALIZER(hcas);
 
-/* Resets list and lock in a fork() child: another thread of the parent may have held the
- * lock, and the records belong to engines of the parent.
+/* Resets the list of devices and its lock in a fork() child. Another thread of the parent
+ * may have held the lock, and the records belong to engines of the parent.
  */
 static void forget_in_child(void)
 {
@@ -134,7 +134,8 @@ struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *h
 
 void rnp_hca_close(struct rnp_hca *hca, void *owner)
 {
-	/* In a fork() child the list is empty, and the copied core still uses the tables.
+	/* In a fork() child the list is empty. The tables are not freed, since the
+	 * child's copy of the core still uses them.
 	 */
 	if (rnp_engine_forked(hca->engine)) {
 		rnp_engine_put(hca->engine, owner);
@@ -152,8 +153,9 @@ void rnp_hca_close(struct rnp_hca *hca, void *owner)
 	pthread_mutex_unlock(&list_lock);
 }
 
-/* Gives the core a larger hash table if needed, so that there is at least one bucket
- * per object.
+/* Gives the core a larger hash table if @count objects need one, so that there is at
+ * least one bucket per object. @hand_over passes the table to the core, and returns the
+ * one that the core used before. Returns 0 or -ENOMEM.
  */
 static int grow(struct rnp_hca *hca, struct table *t, uint32_t count,
 		void **(*hand_over)(struct rn_dev *dev, void **bucket, uint32_t count))
@@ -430,7 +432,8 @@ static enum ibv_mtu active_mtu_code(uint32_t bytes)
 	return code;
 }
 
-/* Is the link up now? If that cannot be found out: was it up when the device was opened?
+/* Is the link up now? If that cannot be found out, returns whether it was up when the
+ * device was opened.
  */
 static bool link_is_up(const struct rn_netdev *dev)
 {

@@ -20,8 +20,8 @@ LIST_HEAD(rnp_xrc_domains, rnp_xrc_domain);
 /* Limits that ibv_query_device() reports and that are enforced here or in the core. */
 enum {
 	RNP_SRQ_MAX = 32768,
-	/* maximum number of QPs: half of the QPNs of a process, as the others may be
-	 * waiting for reuse
+	/* Maximum number of QPs. It is half of the QPNs of a process, because the other
+	 * half may have been released lately and not be usable yet.
 	 */
 	RNP_QP_MAX = 32768,
 	RNP_CQ_MAX = 65536,
@@ -78,22 +78,24 @@ struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *h
 			     void *owner, struct rnp_engine **engine, char *err,
 			     size_t err_len);
 
-/* Drops @owner's reference to device and engine. In a fork() child nothing shared
- * is touched.
+/* Drops @owner's reference to the device and its engine. In a fork() child it touches
+ * nothing that is shared with the parent.
  */
 void rnp_hca_close(struct rnp_hca *hca, void *owner);
 
-/* Counts one more object of a kind, and enlarges the core's tables if needed. Engine lock
- * held. Return: 0, or -ENOMEM at the advertised limit or without memory.
+/* Count one more object of a kind, or one less. rnp_hca_add() enlarges the core's tables
+ * if needed. The engine lock is held. It returns 0, or -ENOMEM if the advertised limit is
+ * reached or there is no memory.
  */
 int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind);
 void rnp_hca_remove(struct rnp_hca *hca, enum rnp_hca_kind kind);
 
-/* Reserves device memory. Engine lock held. Return: 0, or -ENOMEM if less is left. */
+/* Reserves device memory. The engine lock is held. Return: 0, or -ENOMEM if less is left.
+ */
 int rnp_hca_take_dm(struct rnp_hca *hca, uint64_t bytes);
 void rnp_hca_give_dm(struct rnp_hca *hca, uint64_t bytes);
 
-/* Return numbers that no existing object has. Engine lock held. */
+/* Return numbers that no existing object has. The engine lock is held. */
 uint32_t rnp_hca_new_dm(struct rnp_hca *hca);
 uint32_t rnp_hca_new_pd(struct rnp_hca *hca);
 uint32_t rnp_hca_new_key(struct rnp_hca *hca);

@@ -71,8 +71,8 @@ static int above_stdio(int fd)
 	return rn_own_fd_keep(rn_fd_raise(fd));
 }
 
-/* Opens a new file description of the pipe @fd. Return: its descriptor, which may be
- * below 3; or -errno.
+/* Opens a new file description of the pipe @fd. Returns its descriptor, which may be one
+ * of 0, 1 and 2; or -errno.
  */
 static int open_again(int fd, int flags)
 {
@@ -127,8 +127,9 @@ int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len
 	return 0;
 }
 
-/* Opens a pipe as two separate open files: the program gets the reading end; the plugin
- * keeps a copy of that, and the writing end.
+/* Opens a pipe as two separate open files: the program gets a descriptor of the reading
+ * end; the plugin keeps a copy of that, and the writing end. Returns the program's
+ * descriptor, or -errno.
  */
 static int open_two_ends(struct rnp_event_pipe *pipe, size_t record_len)
 {
@@ -189,8 +190,9 @@ static bool has_room(const struct rnp_event_pipe *pipe)
 	struct pollfd p = { .fd = pipe->write_fd, .events = POLLOUT };
 	static const struct timespec at_once;
 
-	/* A write can block only if the open file is shared with the program. No other
-	 * thread writes.
+	/* A write can block only if the open file is shared with the program (it may have
+	 * cleared O_NONBLOCK). No other thread fills the pipe between this check and the
+	 * write.
 	 */
 	if (!pipe->shared)
 		return true;
@@ -206,6 +208,7 @@ static bool enlarge(const struct rnp_event_pipe *pipe)
 }
 
 /* Writes a record. It is far shorter than PIPE_BUF, so it is written whole or not at all.
+ * Returns whether it was written.
  */
 static bool write_locked(struct rnp_event_pipe *pipe, const void *record)
 {
@@ -246,8 +249,8 @@ static bool is_of(const void *record, const void *object)
 	return element == (uintptr_t)object;
 }
 
-/* Reads up to @len bytes, whole records, without waiting. Returns the number of bytes, 0
- * if there are none.
+/* Reads whole records, up to @len bytes, without waiting. Returns the number of bytes
+ * that were read, or 0 if the pipe is empty.
  */
 static size_t read_waiting(const struct rnp_event_pipe *pipe, char *buf, size_t len)
 {
@@ -265,8 +268,9 @@ static size_t read_waiting(const struct rnp_event_pipe *pipe, char *buf, size_t 
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* Reads all records once, and writes back those of other objects. There is room for them,
- * because no other thread writes.
+/* Removes the records of @object: reads each record in the pipe once, and writes back
+ * those of other objects. There is room for these, because no other thread writes
+ * meanwhile. Returns the number of records removed.
  */
 static unsigned purge_locked(struct rnp_event_pipe *pipe, const void *object)
 {
@@ -428,8 +432,8 @@ void rnp_cq_drop_pending_event(struct rnp_cq *cq)
 		set_event_pending(cq, false);
 }
 
-/* Is the queue of asynchronous events open? For an imported context libibverbs makes the
- * pipe itself, after the plugin has opened the context.
+/* Is the pipe of asynchronous events open? In an imported context it may be opened here:
+ * libibverbs makes that pipe itself, after the plugin has opened the context.
  */
 static bool has_async(struct rnp_context *ctx)
 {
@@ -522,8 +526,8 @@ const struct rnp_engine_hooks rnp_hooks = {
 };
 
 /* ----------------------------------------------------------------- reading of events */
-/* Writes pending events. ibv_get_cq_event() calls this after it has read a record, so
- * there is room in the channel.
+/* Writes events for which the channel had no room. ibv_get_cq_event() calls this after it
+ * has read a record, so now there is room.
  */
 void rnp_cq_event(struct ibv_cq *base)
 {

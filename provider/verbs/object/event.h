@@ -57,17 +57,17 @@ int rnp_event_pipe_attach(struct rnp_event_pipe *pipe, int fd, size_t record_len
 
 void rnp_event_pipe_close(struct rnp_event_pipe *pipe);
 
-/* Writes one record. Return: false if the pipe is full and cannot be enlarged, or
- * is closed.
+/* Writes one record. Return: true; false if the pipe is closed, or full and cannot be
+ * enlarged.
  */
 bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record);
 
-/**
+/* *
  * rnp_event_pipe_purge() - Remove the records of one object
  * @object:	Address of the object, in the first 8 bytes of its records
  *
- * The others keep their order, unless a reader reads some at the same time. A reader may
- * find the pipe empty for a moment.
+ * The records of other objects keep their order, unless a reader reads some at the same
+ * time. A reader may find the pipe empty for a moment.
  * Return: number of records removed.
  */
 unsigned rnp_event_pipe_purge(struct rnp_event_pipe *pipe, const void *object);
@@ -80,15 +80,15 @@ struct rnp_awaited {
 	uint32_t read;
 };
 
-/* Waits until the program has acknowledged all events that it has read, as a kernel does
- * before it destroys an object. Before this call the object was removed from the device
- * and its unread events were purged. No lock held.
+/* Waits until the program has acknowledged all events of an object that it has read, as a
+ * kernel does before it destroys the object. Before this call the caller removes the
+ * object from the device and purges its unread events. The caller holds no lock.
  */
 void rnp_await_acks(const struct rnp_awaited *acks);
 
 /* Opens a pipe that one descriptor reads and writes. The descriptor is close-on-exec and
- * above 2, like all of the plugin. Return: the descriptor; -errno, for example where
- * there is no /proc.
+ * above 2, like all descriptors of the plugin. Return: the descriptor; -errno, for
+ * example where there is no /proc.
  */
 int rnp_event_fd_new(void);
 
@@ -98,7 +98,8 @@ struct rnp_channel {
 	LIST_ENTRY(rnp_channel) link;
 	const struct ibv_comp_channel *key;
 	unsigned refs; /* number of CQs that use the channel; guarded by channel_lock */
-	/* CQs with an event that could not be written yet; written under the engine lock
+	/* Number of CQs whose event could not be written yet, because the channel was
+	 * full. Written under the engine lock.
 	 */
 	atomic_uint pending;
 	struct rnp_event_pipe pipe;
@@ -106,8 +107,9 @@ struct rnp_channel {
 
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
-/* Writes a completion event that found the channel full, if there is room now; the second
- * function drops the event. Engine lock held.
+/* Both are about a completion event of @cq that could not be written because the channel
+ * was full. The first writes it if there is room now; the second drops it. The engine
+ * lock is held.
  */
 void rnp_cq_write_pending_event(struct rnp_cq *cq);
 void rnp_cq_drop_pending_event(struct rnp_cq *cq);

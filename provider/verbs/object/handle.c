@@ -115,15 +115,16 @@ static void unlock_dead(void)
 	pthread_mutex_unlock(&dead_lock);
 }
 
-/* A child finds its copies in the quarantine, too, and nothing in the middle of a change.
+/* Takes the lock of the quarantine while fork() runs, so that a child finds its copies of
+ * the destroyed objects, and no half-made change.
  */
 static void watch_fork(void)
 {
 	pthread_atfork(lock_dead, unlock_dead, unlock_dead);
 }
 
-/* Removes the oldest object and returns it, if there are enough younger ones; otherwise
- * returns NULL.
+/* Removes the oldest object from the quarantine and returns it. Returns NULL if the
+ * quarantine has no more than RNP_QUARANTINE objects.
  */
 static struct rnp_handle *take_oldest(struct quarantine *q)
 {
@@ -139,8 +140,8 @@ static struct rnp_handle *take_oldest(struct quarantine *q)
 	return h;
 }
 
-/* Makes every further use by the address sanitizer an error, except of the members that
- * libibverbs and rnp_handle_find() read.
+/* Under the address sanitizer, makes every further access to a destroyed object an error.
+ * Members that libibverbs and rnp_handle_find() read are left out.
  */
 static void poison(const struct kind *k, void *object)
 {
@@ -227,7 +228,7 @@ static struct rnp_handle **bucket_of(struct rnp_handle_table *t, const void *obj
 }
 
 /* Doubles the number of buckets. Chains are moved object by object, so that a fork()
- * child finds no circle in them, whenever it was made.
+ * child, whenever it is made, finds no circle in its copy of them.
  */
 static void grow(struct rnp_handle_table *t)
 {
@@ -296,8 +297,9 @@ void rnp_handle_move(struct rnp_context *from, struct rnp_context *to, enum rnp_
 		insert(&to->handles, h);
 }
 
-/* Returns the handle of a live object, or NULL. The context of a closed one has no table;
- * there @object is believed to be the address of an object, destroyed or not.
+/* Returns the handle of the live object @object of a kind, or NULL. If @ctx was closed,
+ * it has no table to look in: then @object is trusted to be the address of an object,
+ * destroyed or not.
  */
 static struct rnp_handle *find(const struct rnp_context *ctx, enum rnp_kind kind,
 			       const void *object)

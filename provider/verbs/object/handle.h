@@ -42,18 +42,19 @@ enum rnp_kind {
 
 /* Member of each object. */
 struct rnp_handle {
-	/* next object in a bucket of the table or, of destroyed ones, in the quarantine
+	/* Next object in the same bucket of the table; for a destroyed object, the next
+	 * one in the quarantine.
 	 */
 	struct rnp_handle *next;
 	/* handle that the public struct of the object had when it was created */
 	uint32_t number;
 	uint8_t kind; /* enum rnp_kind */
-	/* The object can be named: it is in the table of its context. Written under the
-	 * engine lock.
+	/* The program can name the object, which is in the table of its context. Written
+	 * under the engine lock.
 	 */
 	atomic_bool is_live;
-	/* The program knows the address: that of this object, or of an earlier object at
-	 * the same place.
+	/* The program knows the address, because it was given this object, or an earlier
+	 * object at the same place.
 	 */
 	bool was_named;
 };
@@ -74,10 +75,10 @@ struct rnp_handle_table {
 	struct rnp_handle *first[RNP_HANDLE_BUCKETS];
 };
 
-/**
+/* *
  * rnp_object_new() - Allocate an object
- * @scrub:	Called with a destroyed object before its memory is reused, to free what
- * it has kept; or NULL
+ * @scrub: Called with a destroyed object before its memory is reused, to free what the
+ * object has kept; NULL: nothing is kept
  *
  * The memory is zeroed. If more than RNP_QUARANTINE destroyed objects of this kind have
  * not been reused, the memory of the oldest of them is used; otherwise new memory is
@@ -87,48 +88,49 @@ struct rnp_handle_table {
  */
 void *rnp_object_new(enum rnp_kind kind, void (*scrub)(void *object));
 
-/* Puts the memory of an object into the quarantine, in which it is still readable; an
- * object that the program has never known is freed. NULL is ignored. @object: not in the
- * table any more, or never was.
+/* Ends an object, which is not in the table any more, or never was. Its memory stays
+ * readable in the quarantine; if the program has never known the object, it is freed.
+ * NULL is ignored.
  */
 void rnp_object_free(enum rnp_kind kind, void *object);
 
-/* Lets the program name the object, whose public struct has its handle already. Engine
- * lock held, or in a fork() child. A table without memory to grow becomes slower; the
- * call does not fail.
+/* Adds the object to the table, so that the program can name it. The caller has already
+ * stored the handle in its public struct. The engine lock is held, or the process is a
+ * fork() child. The call does not fail: if there is no memory to enlarge the table,
+ * look-ups become slower.
  */
 void rnp_handle_add(struct rnp_context *ctx, enum rnp_kind kind, void *object);
 
-/* Removes the object from the table: no verb finds it any more. Nothing happens if it is
- * not there. Engine lock held, or in a fork() child.
+/* Removes the object from the table: no verb finds it any more. Does nothing if the
+ * object is not in the table. The engine lock is held, or the process is a fork() child.
  */
 void rnp_handle_remove(struct rnp_context *ctx, enum rnp_kind kind, void *object);
 
-/* Moves an object to the table of another context. Engine lock held. */
+/* Moves an object to the table of another context. The engine lock is held. */
 void rnp_handle_move(struct rnp_context *from, struct rnp_context *to, enum rnp_kind kind,
 		     void *object);
 
-/**
+/* *
  * rnp_handle_find() - Look up an object that the program has passed
  * @ctx:	Context that must own it
  * @object:	Address of its public struct; anything, also NULL
  *
- * The memory at @object is read only if there is an object. Engine lock held, or in a
- * fork() child.
+ * The memory at @object is read only if there is an object. The engine lock is held, or
+ * the process is a fork() child.
  *
  * Return: the object; NULL: there is none of that kind, or its handle was overwritten.
  */
 void *rnp_handle_find(const struct rnp_context *ctx, enum rnp_kind kind,
 		      const void *object);
 
-/* Is there such an object, whatever its handle is now? For verbs of the data path, in
- * which a kernel sees no handles.
+/* Is there an object of that kind at @object? Unlike rnp_handle_find(), this does not
+ * compare its handle. For verbs of the data path, in which a kernel sees no handles.
  */
 bool rnp_handle_is_object(const struct rnp_context *ctx, enum rnp_kind kind,
 			  const void *object);
 
 /* Frees the table of a context that was closed. Objects that the program has not
- * destroyed remain allocated, and can still be destroyed.
+ * destroyed remain allocated, and the program can still destroy them.
  */
 void rnp_handle_close(struct rnp_context *ctx);
 

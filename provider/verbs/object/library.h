@@ -35,9 +35,9 @@ struct rnp_abi_mr {
 	int access;  /* access flags, as registered */
 };
 
-/* struct ibv_qp_ex ends with function pointers that grew from 20 (release 36) to 21 (44)
- * and 22 (45); the memory behind its end is used by libibverbs: see
- * rnp_library.mark_qp_ex().
+/* struct ibv_qp_ex ends with function pointers: 20 in release 36 of rdma-core, 21 since
+ * 44 and 22 since 45. The memory behind the end of the loaded release's struct is used by
+ * libibverbs, see rnp_library.mark_qp_ex().
  */
 union rnp_abi_qp {
 	struct ibv_qp qp;
@@ -54,13 +54,13 @@ union rnp_abi_cq {
 struct rnp_library {
 	unsigned qp_ex_len; /* bytes of its struct ibv_qp_ex */
 
-	/* Sets the flag by which ibv_qp_to_qp_ex() accepts the QP. It lies behind struct
-	 * ibv_qp_ex, in memory that the caller has zeroed.
+	/* Sets the flag by which the library's ibv_qp_to_qp_ex() accepts the QP. The flag
+	 * lies behind struct ibv_qp_ex, in memory that the caller has zeroed.
 	 */
 	void (*mark_qp_ex)(union rnp_abi_qp *qp);
 
-	/* Sets whether the verbs calls of the context first ask rnp_engine_call_error()
-	 * whether they must fail. Engine lock held.
+	/* Sets whether each verbs call of the context first asks rnp_engine_call_error()
+	 * whether it must fail. The engine lock is held.
 	 */
 	void (*set_call_faults)(struct rnp_context *ctx, bool asking);
 };

@@ -42,8 +42,8 @@ struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_
 	return h;
 }
 
-/* Adds @by to the number of objects in the domain, as its record in the statistics page
- * has it. A fork() child does nothing, as the record belongs to its parent.
+/* Adds @by to the number of objects that the domain's record in the statistics page
+ * shows. A fork() child does nothing, as the record belongs to its parent.
  */
 static void record_users(struct ibv_pd *pd, int by)
 {
@@ -78,8 +78,8 @@ const struct rnp_pd *rnp_pd_find(const struct rnp_context *ctx, const struct ibv
 
 void rnp_pd_put(struct ibv_pd *pd)
 {
-	/* before the reference is dropped: without an object the domain may be
-	 * deallocated at any time
+	/* This comes before the reference is dropped: once the domain has no object, it
+	 * may be deallocated at any time.
 	 */
 	record_users(pd, -1);
 	atomic_fetch_sub(&to_rnp_pd(pd)->refs, 1);
@@ -145,8 +145,8 @@ void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd)
 	release_pd(pd);
 }
 
-/* Removes the domain of a handle from the device. The engine lock is held. Returns 0;
- * EBUSY if there are objects in it; ENOENT if it was deallocated through another handle.
+/* Removes a domain from the device. The engine lock is held. Returns 0; EBUSY if there
+ * are objects in the domain; ENOENT if it was deallocated through another handle.
  */
 static int detach_domain(struct rnp_context *ctx, struct rnp_pd *pd)
 {
@@ -175,8 +175,9 @@ static void free_parent_domain(struct rnp_pd_handle *h)
 	rnp_pd_put(below);
 }
 
-/* Takes a handle away from the program. @ends_domain: its domain is deallocated, too. The
- * engine lock is held. Returns 0 or a positive errno.
+/* Makes a handle unusable for the program. @ends_domain: deallocate the domain of the
+ * handle, too, as ibv_dealloc_pd() does; false for an unimport. The engine lock is held.
+ * Returns 0 or a positive errno.
  */
 static int take_handle(struct rnp_context *ctx, struct rnp_pd_handle *h, bool ends_domain)
 {
@@ -206,8 +207,8 @@ static int end_handle(struct ibv_pd *base, bool ends_domain)
 	return 0;
 }
 
-/* Unimports a handle. If objects were created with the handle, it is freed with the last
- * of them.
+/* Unimports a handle. If there are objects that were created with it, it is freed when
+ * the last of them is destroyed.
  */
 void rnp_unimport_pd(struct ibv_pd *base)
 {
@@ -386,7 +387,9 @@ static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 {
-	/* number of pages of a buffer that begins with a page, as those of drivers do */
+	/* The number of pages of a buffer that begins at the start of a page, as buffers
+	 * of drivers do.
+	 */
 	const uint64_t pages = rnp_pin_pages(0, buf->len);
 	int rc = rnp_engine_pin(buf->engine, pages);
 
@@ -433,8 +436,9 @@ static bool is_unspecified(const struct rn_gid *gid)
 	       !memcmp(gid, &zero_ipv4, sizeof(zero_ipv4));
 }
 
-/* Returns the hop limit for programs that set none. A packet to a group stays on its link
- * by default (IP_DEFAULT_MULTICAST_TTL of Linux).
+/* Returns the hop limit for addresses in which the program sets none. A packet to a
+ * multicast group then stays on its link, by the default of Linux
+ * (IP_DEFAULT_MULTICAST_TTL).
  */
 static uint8_t default_hop_limit(const struct rn_gid *dgid)
 {
@@ -537,7 +541,8 @@ void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah)
 
 int rnp_destroy_ah(struct ibv_ah *base)
 {
-	/* Its domain is that of no queue pair, so posts with a destroyed AH are refused.
+	/* The domain that a destroyed AH gets. No queue pair has it, so posts with a
+	 * destroyed AH are refused.
 	 */
 	static struct rnp_pd_handle none;
 	struct rnp_context *ctx = to_rnp_context(base->context);

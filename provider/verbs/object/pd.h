@@ -38,8 +38,8 @@ struct rnp_pd {
 	atomic_uint refs;
 	/* number of handles, plus one until the domain is deallocated */
 	atomic_uint held;
-	/* record of the domain in the statistics page, or NULL; set before the domain has
-	 * handles, cleared when the domain is deallocated
+	/* Record of the domain in the statistics page; NULL: none. It is set before the
+	 * domain has handles, and cleared when the domain is deallocated.
 	 */
 	struct rn_stats_object *record;
 	/* engine of the record; valid while there is a record */
@@ -61,8 +61,8 @@ struct rnp_pd_handle {
 	struct rnp_handle handle;
 	struct rnp_pd *pd;
 	enum rnp_pd_kind kind;
-	/* one reference of the handle itself, and one for each object that was created
-	 * with it
+	/* Number of references: one of the handle itself, and one for each object that
+	 * was created with it.
 	 */
 	atomic_uint refs;
 
@@ -131,41 +131,45 @@ static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah)
 }
 
 /* -------------------------------------- functions for domains, buffers and addresses */
-/* Count one more object that uses this handle and its domain, or one less. A handle that
- * was unimported meanwhile is freed with its last object.
+/* rnp_pd_get() counts one more object that was created with the handle, in the handle and
+ * in its domain; rnp_pd_put() one less. A handle that was unimported meanwhile is freed
+ * with its last object.
  */
 void rnp_pd_get(struct ibv_pd *pd);
 void rnp_pd_put(struct ibv_pd *pd);
 
-/* Returns the domain of a handle that the program has passed; NULL: this context has no
- * such handle. Engine lock held.
+/* Returns the domain of the handle @pd, which the program has passed; NULL if this
+ * context has no such handle. The engine lock is held.
  */
 const struct rnp_pd *rnp_pd_find(const struct rnp_context *ctx, const struct ibv_pd *pd);
 
-/* Creates a handle on @pd, which the caller counts in @pd->held and adds to its context.
- * NULL: not enough memory.
+/* Creates a handle on @pd. The caller counts it in @pd->held and adds it to its context.
+ * Returns NULL if there is not enough memory.
  */
 struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_pd *pd);
 
-/* Removes a domain from the device: no handle can be used any more. Engine lock held. */
+/* Removes a domain from the device: no handle can be used any more. The engine lock is
+ * held.
+ */
 void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd);
 
-/**
+/* *
  * rnp_buffer_alloc() - Allocate memory for an object
  * @buf:	Out; the caller has zeroed it and set @resource, @len and @engine
  * @pd:		Handle that the object is created with, or NULL
  * @align:	Bytes, a power of two, at least 8
  *
- * Uses the allocator of @pd, if it is a parent domain that has one. Lock not held: the
- * allocator may call verbs. The memory is zeroed. It counts as pinned, as the queues of
- * all drivers do that put them into memory of the program.
+ * Uses the allocator of @pd, if it is a parent domain that has one. The caller does not
+ * hold the engine lock, because the allocator may call verbs. The memory is zeroed. It
+ * counts as pinned, like the queues of every driver that has them in memory of the
+ * program.
  *
  * Return: 0, -ENOMEM, or an error of rnp_engine_pin().
  */
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
 
-/* Frees a buffer, before rnp_pd_put() of its object. Lock not held. Does nothing if no
- * memory was allocated.
+/* Frees the buffer of an object. The caller must do so before it calls rnp_pd_put() for
+ * the object, and does not hold the engine lock. Does nothing if no memory was allocated.
  */
 void rnp_buffer_free(struct rnp_buffer *buf);
 

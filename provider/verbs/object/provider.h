@@ -67,15 +67,16 @@ struct rnp_context {
 	int last_rwq_table; /* number of the table that was created last */
 	uint32_t last_ah;   /* handle of the AH that was created last */
 	struct rnp_handle_table handles;
-	/* The context was closed. Its memory remains, so that objects that were not
-	 * destroyed do not refer to freed memory.
+	/* The context was closed. Its memory remains, because objects that the program
+	 * did not destroy still refer to it.
 	 */
 	bool is_closed;
 	/* link in the list of closed contexts in plugin.c */
 	LIST_ENTRY(rnp_context) closed;
 };
 
-/* Returns the errno of a call, and sets errno if the call failed: programs read either.
+/* Returns @rc, the errno of a call or 0. If it is not 0, stores it in errno, too, since
+ * programs read either.
  */
 static inline int rnp_set_errno(int rc)
 {
@@ -89,15 +90,17 @@ static inline struct rnp_context *to_rnp_context(struct ibv_context *c)
 	return (struct rnp_context *)c;
 }
 
-/* Has this process inherited the context by fork()? Then only memory of this process may
- * be used.
+/* Has this process inherited the context by fork()? Then a verb may use nothing but
+ * memory of this process.
  */
 static inline bool rnp_is_fork_child(const struct rnp_context *ctx)
 {
 	return rnp_engine_forked(ctx->engine);
 }
 
-/* Adds @by to the number of users of an object, which `rocin stat` shows. Any thread. */
+/* Adds @by to the number of users in the record of an object, which `rocin stat` shows.
+ * @record may be NULL. Any thread may call it.
+ */
 static inline void rnp_record_users(struct rn_stats_object *record, int by)
 {
 	if (record)
@@ -124,9 +127,9 @@ enum {
 	RNP_NO_LOCK = -1,
 };
 
-/* Takes the engine lock to destroy an object. Return: as rnp_lock_engine(); RNP_NO_LOCK,
- * with nothing locked, in a fork() child and if the context was closed: then only the
- * memory of the object may be freed.
+/* Takes the engine lock to destroy an object. Return: as rnp_lock_engine(). In a fork()
+ * child, or if the context was closed, takes no lock and returns RNP_NO_LOCK; then the
+ * caller may only free the memory of the object.
  */
 static inline int rnp_lock_to_destroy(const struct rnp_context *ctx)
 {

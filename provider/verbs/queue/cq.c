@@ -42,11 +42,11 @@ static void free_cq(struct rnp_cq *cq)
 	rnp_object_free(RNP_KIND_CQ, cq);
 }
 
-/* Makes a destroyed CQ empty, for polls that come too late. Other threads may be polling,
- * and read the ring under the lock of the CQ. If the lock is taken, the CQ keeps its ring
- * until its memory is reused. The lock may never be released: this thread itself may hold
- * it, between ibv_start_poll() and ibv_end_poll(). A ring from the program's own
- * allocator is not kept, as the allocator may cease to exist before.
+/* Makes a destroyed CQ empty, for polls that come too late. Such polls, of other threads,
+ * read the ring under the lock of the CQ. If that lock is taken, the CQ keeps its ring
+ * until the memory of the CQ is reused, as the lock may never be released: this thread
+ * itself may hold it, between ibv_start_poll() and ibv_end_poll(). A ring from the
+ * program's own allocator is not kept, as the allocator may cease to exist before.
  */
 static void retire_ring(struct rnp_cq *cq)
 {
@@ -74,8 +74,8 @@ static void scrub_cq(void *object)
 	rnp_buffer_free(&cq->late_ring);
 }
 
-/* Allocates a CQ with the ring from the domain @parent, which the CQ holds already; or
- * NULL.
+/* Allocates a CQ, with its ring from the allocator of the parent domain @parent, in which
+ * the caller has counted the CQ already; @parent may be NULL. Returns NULL on failure.
  */
 static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 			       struct ibv_pd *parent)
@@ -132,7 +132,8 @@ static int check_cq(const struct rnp_context *ctx, uint32_t cqe,
 }
 
 /* Creates a CQ: the common part of ibv_create_cq() and ibv_create_cq_ex(). @parent: the
- * parent domain, which the CQ holds already, or NULL. Returns NULL with errno.
+ * parent domain, in which the caller has counted the CQ already, or NULL. Returns NULL
+ * with errno on failure.
  */
 static struct rnp_cq *new_cq(struct rnp_context *ctx, uint32_t cqe,
 			     const struct ibv_comp_channel *channel,
@@ -191,8 +192,8 @@ static void show_times(const struct rnp_cq *cq)
 	rnp_unlock_engine(e, cancel);
 }
 
-/* Counts one more object in a parent domain. Returns 0, or EINVAL if @parent is no parent
- * domain.
+/* Counts one more object in the parent domain @parent. Returns 0, or EINVAL if @parent is
+ * not a parent domain.
  */
 static int hold_parent(struct rnp_context *ctx, struct ibv_pd *parent)
 {
@@ -242,8 +243,8 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 	return &cq->base.cq_ex;
 }
 
-/* Copies the unread CQEs into @ring; the number of each CQE determines its index and lap
- * there.
+/* Copies the unread CQEs into the new ring @ring of @capacity entries. The number of a
+ * CQE determines its index and its lap (how often the ring has gone round) there.
  */
 static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t capacity)
 {
@@ -258,8 +259,8 @@ static void move_cqes(const struct rnp_cq *cq, struct rn_cqe *ring, uint32_t cap
 	}
 }
 
-/* Finds a CQ, and counts one more user, so that it cannot be destroyed. Returns NULL if
- * there is none.
+/* Finds the CQ that the program has passed, and counts one more user of it, so that it
+ * cannot be destroyed. Returns NULL if there is no such CQ.
  */
 static struct rnp_cq *hold_cq(struct rnp_context *ctx, const struct ibv_cq *base)
 {
@@ -272,9 +273,9 @@ static struct rnp_cq *hold_cq(struct rnp_context *ctx, const struct ibv_cq *base
 	return cq;
 }
 
-/* Gives the CQ another ring, unless it has more than @cqe unread CQEs. Both locks are
- * held.
- * @ring: out: the old ring. Returns 0 or EINVAL.
+/* Gives the CQ another ring of @capacity entries, unless it has more than @cqe unread
+ * CQEs. The lock of the CQ and the engine lock are held.
+ * @ring: the new ring; out: the old one. Returns 0, or EINVAL if there are too many CQEs.
  */
 static int exchange_ring(struct rnp_cq *cq, struct rnp_buffer *ring, uint32_t capacity,
 			 uint32_t cqe)
@@ -283,7 +284,7 @@ static int exchange_ring(struct rnp_cq *cq, struct rnp_buffer *ring, uint32_t ca
 	struct rnp_buffer old = cq->ring_mem;
 	uint32_t waiting;
 
-	/* Complete reads and atomics that only wait for memory, and wait until CQEs that
+	/* Complete the reads and atomics that only wait for memory, until all CQEs that
 	 * are under way have reached the old ring.
 	 */
 	while (rnp_engine_settle(e, 0))
@@ -405,8 +406,9 @@ static void drain_events(struct rnp_cq *cq)
 	rnp_await_acks(&async);
 }
 
-/* Removes the CQ from the device, and takes it away from the program. The engine lock is
- * held, unless @lock is RNP_NO_LOCK. Returns 0 or a positive errno.
+/* Removes the CQ from the device, and from the table by which the program names it. If
+ * the engine lock is not held, because @lock is RNP_NO_LOCK, does only the latter.
+ * Returns 0 or a positive errno.
  */
 static int end_cq(struct rnp_context *ctx, struct rnp_cq *cq, int lock)
 {

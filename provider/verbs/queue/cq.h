@@ -66,7 +66,9 @@ struct rnp_cq {
 	atomic_bool was_empty; /* the last poll found nothing */
 
 	/* The next members are guarded by the engine lock. */
-	/* QPs and SRQs that complete here; counted twice if both queues of a QP do */
+	/* Number of uses by QPs and SRQs whose completions come here. A QP whose two
+	 * queues both use this CQ counts twice.
+	 */
 	unsigned qp_refs;
 	uint32_t number;
 	struct rn_stats_object *record;
@@ -82,8 +84,9 @@ static inline struct rnp_cq *to_rnp_cq(struct ibv_cq *cq)
 	return (struct rnp_cq *)cq;
 }
 
-/* Lets CQEs that are still under way in the simulated PCIe hierarchy reach the ring, as
- * they do before an interrupt. Engine lock held.
+/* Waits until CQEs that are still under way in the simulated PCIe hierarchy have reached
+ * the ring. On hardware, too, they arrive before an interrupt that follows them. The
+ * engine lock is held.
  */
 static inline void rnp_cq_settle_ring(const struct rnp_cq *cq)
 {
@@ -99,13 +102,14 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe);
 int rnp_modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr);
 int rnp_destroy_cq(struct ibv_cq *base);
 void rnp_cq_detach(struct rnp_cq *cq);
-/* Adds @by to the number of QPs and SRQs whose completions this CQ gets; engine
- * lock held.
+/* Adds @by to the number of QPs and SRQs that use this CQ for their completions. The
+ * engine lock is held.
  */
 void rnp_cq_count_users(struct rnp_cq *cq, int by);
 int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only);
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc);
-/* Hides the CQEs of a QP that was reset or destroyed from the program. Engine lock held.
+/* Marks the unread CQEs of the QP @qpn, which was reset or destroyed, so that polls skip
+ * them. The engine lock is held.
  */
 void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn);
 

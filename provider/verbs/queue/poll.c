@@ -2,10 +2,11 @@
 /* poll.c - the verbs of a CQ in the data path: polling for completions, and requesting an
  * event for the next one.
  *
- * The ring is read without the engine lock. An entry is valid when its lap is that of the
- * consumer index; its last word, which has the lap, was written last. Polls run the
- * engine, too: every empty poll does, and every 16th that found a CQE, so that a program
- * whose CQ is never empty still receives packets.
+ * The ring is read without the engine lock. An entry is valid when its lap (how often the
+ * ring has gone round) is that of the consumer index; the lap is in the last word of the
+ * entry, which is written last. Polls run the engine, too: every empty poll does, and
+ * every 16th that found a CQE, so that a program whose CQ is never empty still receives
+ * packets.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -62,8 +63,9 @@ static unsigned cqe_flags(const struct rn_cqe *cqe)
 	       (RN_WC_GRH | RN_WC_WITH_IMM | RN_WC_IP_CSUM_OK | RN_WC_WITH_INV);
 }
 
-/* Returns an immediate in network order, or an invalidated R_Key in host order, as verbs
- * defines them; the core has both in host order.
+/* Returns the immediate of a CQE in network order, or its invalidated R_Key in host
+ * order. That is what verbs define for wc.imm_data and wc.invalidated_rkey; the core has
+ * both in host order.
  */
 static uint32_t cqe_imm(const struct rn_cqe *cqe)
 {
@@ -211,8 +213,9 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 {
 	uint32_t index = atomic_load_explicit(&cq->core.consumer, memory_order_relaxed);
 
-	/* The engine lock is held, so no entry is written now. If another thread reads an
-	 * entry at the same time, that counts as before the QP was destroyed.
+	/* The engine lock is held, so no entry is written now. Another thread may be
+	 * reading an entry at the same time; its poll counts as one before the QP was
+	 * destroyed.
 	 */
 	for (; index != cq->core.producer; index++) {
 		struct rn_cqe *entry = &cq->ring[index & (cq->core.capacity - 1)];
@@ -223,9 +226,9 @@ void rnp_cq_skip_qp(struct rnp_cq *cq, uint32_t qpn)
 	}
 }
 
-/* Is the ring empty? Most polls find it empty, and see that here without a lock. The ring
- * counts as not empty while an entry is being written, or while another thread reads the
- * last entry.
+/* Is the ring empty? Most polls find it so, and see that here without taking a lock.
+ * While an entry is being written, or another thread reads the last entry, the ring
+ * counts as not empty.
  */
 static bool ring_is_empty(const struct rnp_cq *cq)
 {
@@ -250,8 +253,8 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 	return got;
 }
 
-/* Lets TLPs that are under way in the simulated PCIe hierarchy proceed, after a poll that
- * found nothing.
+/* Called after a poll that found nothing. Lets TLPs that are under way in the simulated
+ * PCIe hierarchy proceed.
  */
 static void note_empty_poll(struct rnp_cq *cq)
 {
@@ -260,8 +263,8 @@ static void note_empty_poll(struct rnp_cq *cq)
 			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
 }
 
-/* Does the CQ have an entry? Called by the engine while the program lingers. cq->lock is
- * held, as another thread may resize the CQ.
+/* Does the CQ have an entry? The engine calls this while the program lingers. The caller
+ * of the engine holds cq->lock, because another thread may resize the CQ.
  */
 static bool entry_waits_locked(void *arg)
 {
@@ -328,8 +331,9 @@ static bool is_live(const struct rnp_cq *cq)
 	return atomic_load_explicit(&cq->handle.is_live, memory_order_relaxed);
 }
 
-/* Is this poll, which found the ring empty, over without running the engine? Not the
- * first one after ibv_req_notify_cq(), see linger().
+/* May this poll, which found the ring empty, end without running the engine? That is so
+ * if a short poll, of the rings alone, is enough, and this is not the first poll after
+ * ibv_req_notify_cq(), see linger().
  */
 static inline bool is_over_shortly(const struct rnp_cq *cq)
 {
@@ -392,14 +396,16 @@ int rnp_req_notify_cq(struct ibv_cq *base, int solicited_only)
 	if (rnp_is_fork_child(cq->ctx))
 		return EIO;
 	cancel = rnp_lock_engine(e);
-	/* The address is not looked up, as this is a call of the data path. */
+	/* The call checks that the CQ is alive, but does not look it up in the table of
+	 * objects, because it is one of the data path.
+	 */
 	if (!is_live(cq) || base->handle != cq->handle.number) {
 		rnp_unlock_engine(e, cancel);
 		return EINVAL;
 	}
 	rnp_engine_drain(e);
-	/* The CQEs that are under way will raise no event, so the next poll must
-	 * find them.
+	/* CQEs that are under way already will raise no event. So they must be in the
+	 * ring before the call returns, where the program's next poll finds them.
 	 */
 	rnp_cq_settle_ring(cq);
 	rn_cq_arm(&cq->core, solicited_only ? RN_CQ_ARM_SOLICITED : RN_CQ_ARM_NEXT);
@@ -424,9 +430,10 @@ static int next_entry(struct rnp_cq *cq)
 	return 0;
 }
 
-/* Reads the first entry of a poll if the engine has to run for it. @rc: what next_entry()
- * returned. cq->lock is held, or the program has promised that only one thread uses the
- * CQ.
+/* Reads the first entry of a poll if the engine has to run for it. @rc is what
+ * next_entry() has returned: 0 if it found an entry. The caller holds cq->lock, unless
+ * the program has promised that only one thread uses the CQ. Returns as next_entry()
+ * does.
  */
 static int first_entry(struct rnp_cq *cq, int rc)
 {
@@ -515,8 +522,8 @@ static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 	return current(cq)->src_qpn;
 }
 
-/* Returns the flow tag. Completions of raw packet QPs have it in the field of the
- * immediate, which frames do not carry.
+/* Returns the flow tag of a frame. The core puts it into the immediate field of the CQE,
+ * which is free for completions of raw packet QPs, as frames carry no immediate.
  */
 static uint32_t read_flow_tag(struct ibv_cq_ex *cq)
 {

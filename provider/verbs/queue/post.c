@@ -31,8 +31,8 @@ RNP_SAME(RN_SEND_SOLICITED, IBV_SEND_SOLICITED);
 RNP_SAME(RN_SEND_INLINE, IBV_SEND_INLINE);
 RNP_SAME(RN_SEND_IP_CSUM, IBV_SEND_IP_CSUM);
 
-/* The core can read the program's scatter lists as they are, because the structs are
- * equal.
+/* The core reads the program's scatter lists as they are, without a copy, because its
+ * struct rn_sge is laid out like struct ibv_sge.
  */
 RNP_SAME(sizeof(struct rn_sge), sizeof(struct ibv_sge));
 RNP_SAME(offsetof(struct rn_sge, addr), offsetof(struct ibv_sge, addr));
@@ -63,8 +63,8 @@ static int take_address(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return 0;
 }
 
-/* Converts a bind request for a window of type 2. Windows of type 1 are bound by
- * ibv_bind_mw().
+/* Converts a bind request, which is for a window of type 2. (Windows of type 1 are bound
+ * by ibv_bind_mw().) Returns 0 or -errno.
  */
 static int take_bind(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out)
@@ -139,8 +139,8 @@ int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 	return -EINVAL;
 }
 
-/* Tells the sanitizer that request number @msg of the send queue was posted; engine lock
- * held.
+/* Tells the sanitizer that request number @msg of the send queue was posted. The engine
+ * lock is held.
  */
 static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 			   uint32_t msg)
@@ -171,14 +171,14 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 	pcie->api->posted(pcie->nic, &told);
 }
 
-/**
+/* *
  * post_one() - Post one request to the core
  * @posted:	@posted->now is the current time; the request is added to the counts
  *
- * Tells the sanitizer of the PCIe layer, if there is one, and passes the trace point.
- * Engine lock held: no packet of the request leaves before the sanitizer knows of the
- * request, so the sanitizer does not mistake a READ that this process serves for one of
- * the peer's own.
+ * Tells the sanitizer of the PCIe layer, if there is one, and passes the trace point. The
+ * caller holds the engine lock, so no packet of the request leaves before the sanitizer
+ * knows of the request. Otherwise, if the responder is in this process, too, the
+ * sanitizer would take a READ for one that a remote peer has sent.
  *
  * Return: 0 or -errno of rn_qp_post_send().
  */
@@ -207,7 +207,8 @@ static struct rn_host_range wqe_range(const void *qp, uint32_t number)
 }
 
 /* Rings the doorbell of the simulated PCIe for the last @count requests, of which no
- * packet has been built. Engine lock held; only if there is a simulated PCIe.
+ * packet has been built yet. Called only if there is a simulated PCIe. The engine lock is
+ * held.
  */
 static void ring_doorbell(const struct rnp_qp *qp, uint32_t count)
 {
@@ -238,9 +239,9 @@ static struct rn_host_range srq_range(const void *srq, uint32_t number)
 	return (struct rn_host_range){ .addr = (uintptr_t)at, .len = len };
 }
 
-/* Rings the doorbell of the simulated PCIe for the last @count receives of a QP or of an
- * SRQ, which no message has consumed. Engine lock held; only if there is a simulated
- * PCIe.
+/* Rings the doorbell of the simulated PCIe for the last @count receives of a QP or of its
+ * SRQ, which no message has consumed yet. Called only if there is a simulated PCIe. The
+ * engine lock is held.
  */
 static void ring_for_receives(const struct rnp_qp *qp, uint32_t count)
 {
@@ -270,9 +271,10 @@ static void ring_for_srq(const struct rnp_srq *srq, uint32_t count)
 }
 
 /* ---------------------------------------------------------- verbs that post requests */
-/* Takes the engine lock. Returns true if it has disabled cancellation, which is slow.
- * That is needed only with the PCIe layer: without it a post reaches no cancellation
- * point before rnp_engine_posted(), which disables cancellation itself.
+/* Takes the engine lock. Disables cancellation of the thread only if there is a simulated
+ * PCIe, as that takes time: without PCIe a post reaches no cancellation point before
+ * rnp_engine_posted(), which disables cancellation itself. Returns true if it has
+ * disabled cancellation; the earlier state is in *@cancel.
  */
 static bool lock_to_post(struct rnp_engine *e, int *cancel)
 {
@@ -291,8 +293,9 @@ static void unlock_posted(struct rnp_engine *e, bool disabled, int cancel)
 		pthread_setcancelstate(cancel, NULL);
 }
 
-/* Ends a post to an object that was destroyed. A post does not look its object up, as it
- * costs time and a kernel does not see posts; the memory of the object is still readable.
+/* Ends a post to an object that was destroyed, with EINVAL. Posts do not look their
+ * object up, since that would take time and a kernel does not see posts; but the memory
+ * of a destroyed object is still readable, and shows that it was destroyed.
  */
 static __attribute__((noinline)) int post_nowhere(struct rnp_engine *e, bool disabled,
 						  int cancel)
@@ -307,8 +310,8 @@ struct lock_state {
 	int cancel;    /* the cancel state of the thread before the call */
 };
 
-/* Begins a post to a queue pair, with the engine locked. Returns 0, or the errno of the
- * post, with the engine unlocked.
+/* Begins a post to a queue pair. Returns 0, and then holds the engine lock; or the
+ * positive errno with which the post fails, without the lock.
  */
 static inline int begin_post(const struct rnp_qp *qp, struct lock_state *lock)
 {
@@ -364,7 +367,9 @@ static void kick_uncancelled(struct rnp_engine *e)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* Converts a receive request for the core; it refers to the scatter list of @wr. */
+/* Converts a receive request for the core. The result refers to the scatter list of @wr,
+ * which must stay valid while it is used.
+ */
 static struct rn_recv_wr recv_wr_from(const struct ibv_recv_wr *wr)
 {
 	return (struct rn_recv_wr){
@@ -402,8 +407,9 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 	}
 	if (lock.disabled)
 		ring_for_receives(qp, count);
-	/* In ERR the receives were flushed, so an armed CQ must raise its event; with
-	 * credits an ACK tells the peer that there are receives again.
+	/* Packets and events leave at once in two cases. In ERR the core has flushed
+	 * these receives, so an armed CQ must raise its event. With credits an ACK tells
+	 * the peer that there are receives again.
 	 */
 	if (rn_qp_state(qp->core) == RN_QPS_ERR || rnp_engine_sends_credits(e))
 		kick_uncancelled(e);
@@ -445,9 +451,9 @@ int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------------- ibv_bind_mw() */
-/* Checks a bind request of ibv_bind_mw(), as far as libibverbs has not: it has checked
- * the type of the window, the domain and the region. Engine lock held. Returns 0 or a
- * positive errno.
+/* Checks what libibverbs has not checked of a request of ibv_bind_mw(): it has checked
+ * the type of the window, the domain and the region. The engine lock is held. Returns 0
+ * or a positive errno.
  */
 static int check_bind(const struct rnp_qp *qp, const struct ibv_mw *mw,
 		      const struct ibv_mw_bind *bind)
@@ -494,8 +500,9 @@ out:
 }
 
 /* ----------------------------------------- requests that ibv_wr_*() have collected */
-/* Turns indices into pointers, when the arrays are not moved any more. Inline data
- * becomes one SGE, @inline_sge, which must exist as long as the request is used.
+/* Turns the indices in @entry into pointers, now that the arrays of @list do not move any
+ * more. Inline data becomes one SGE, *@inline_sge, which must exist as long as the
+ * request is used.
  */
 static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *entry,
 			  struct rn_sge *inline_sge)
@@ -515,8 +522,8 @@ static void point_at_data(const struct rnp_wr_list *list, struct rnp_wr_entry *e
 	}
 }
 
-/* Posts all requests or, if @posted is NULL, only checks them. The engine lock is held.
- * Returns 0 or a positive errno.
+/* Posts all requests that ibv_wr_*() have collected or, if @posted is NULL, only checks
+ * them. The engine lock is held. Returns 0 or a positive errno.
  */
 static int check_or_post(struct rnp_qp *qp, struct rnp_posted *posted)
 {

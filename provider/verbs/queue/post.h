@@ -20,16 +20,16 @@ int rnp_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr);
 int rnp_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr);
-/* Binds a window of type 1. The new key is in @mw->rkey when the request has been posted,
- * and is valid from its completion on.
+/* Binds a window of type 1 by posting a request. When the call returns, @mw->rkey has the
+ * new key, which is valid once the request has completed. Returns 0 or a positive errno.
  */
 int rnp_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_bind *bind);
-/* Prepares a QP for ibv_wr_*(). Return: 0; EOPNOTSUPP: a QP of this type has no such
- * operation; ENOMEM.
+/* Prepares a QP for the ibv_wr_*() functions that @send_ops_flags names. Return: 0;
+ * EOPNOTSUPP: a QP of this type does not have one of them; ENOMEM.
  */
 int rnp_wr_init(struct rnp_qp *qp, uint64_t send_ops_flags);
-/* Frees the requests that are collected in a QP. If the program has known the QP, the
- * lock of ibv_wr_start() remains, as other threads may hold it.
+/* Frees the requests that ibv_wr_*() have collected in a QP. If the program was given the
+ * QP, its lock of ibv_wr_start() is not destroyed, because other threads may hold it.
  */
 void rnp_wr_fini(struct rnp_qp *qp);
 
@@ -46,8 +46,8 @@ void rnp_wr_fini(struct rnp_qp *qp);
 int rnp_send_wr_from(const struct ibv_send_wr *wr, const struct ibv_qp *qp,
 		     struct rn_send_wr *out);
 
-/* Fills in the fields of BIND_MW, except wr_id and flags. Only the key byte of @rkey is
- * used; the index is the window's.
+/* Fills in the fields of @wr for a bind request, except wr_id and flags. Of @rkey only
+ * the key byte is used; the index of the new key is that of the window.
  */
 static inline void rnp_bind_request(const struct ibv_mw *mw, uint32_t rkey,
 				    const struct ibv_mw_bind_info *info,
@@ -66,8 +66,8 @@ static inline void rnp_bind_request(const struct ibv_mw *mw, uint32_t rkey,
 struct rnp_wr_entry {
 	struct rn_send_wr wr;
 	struct rn_av av;
-	/* the AH from which @av was taken; only the validation layer uses it, and it
-	 * checks whether the AH still exists
+	/* the AH from which @av was taken; only the validation layer uses it, to check
+	 * whether the AH still exists
 	 */
 	const struct ibv_ah *ah;
 	/* index of the first of its wr.num_sge entries in rnp_wr_list.sges */
@@ -92,8 +92,8 @@ struct rnp_wr_list {
 	struct rnp_wr_array bytes;
 };
 
-/* Posts all requests that are collected in a QP, or none if one is refused. Returns 0 or
- * a positive errno.
+/* Posts all requests that ibv_wr_*() have collected in a QP, or none if one of them is
+ * refused. Returns 0 or a positive errno.
  */
 int rnp_post_list(struct rnp_qp *qp);
 

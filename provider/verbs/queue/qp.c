@@ -23,10 +23,11 @@
 #include "transport/io/udp/net_udp.h"
 
 /* --------------------------------------------------------------- multicast groups */
-/* Errnos are those of the kernel's ib_attach_mcast() and of its uverbs layer, which keeps
- * the list of a QP's groups: attaching twice is no error, and a QP that is in a group
- * cannot be destroyed. Sockets are opened and closed without the engine lock, as the
- * kernel may block these calls and the data path must not wait.
+/* Attaching and detaching fail with the errnos of a kernel (ib_attach_mcast() and the
+ * uverbs layer, which has a list of each QP's groups). So attaching a QP to a group twice
+ * is no error, and a QP that is in a group cannot be destroyed. Sockets are opened and
+ * closed without the engine lock, as the kernel may block these calls and the data path
+ * must not wait.
  */
 struct rnp_mcast {
 	LIST_ENTRY(rnp_mcast) link; /* guarded by the engine lock */
@@ -34,16 +35,16 @@ struct rnp_mcast {
 	uint16_t lid; /* LID as passed by the program; RoCE does not use it */
 };
 
-/* The resources that attaching a QP to a group needs; those that were not used are freed
- * or closed.
+/* Resources for attaching a QP to a group, which are acquired before the engine lock is
+ * taken. Those that turn out not to be needed are freed or closed afterwards.
  */
 struct parts {
 	struct rnp_mcast *m;
 	int sock; /* socket of the group; -1: none */
 };
 
-/* Joins a group for this process if the QP is its first member. The engine lock is held.
- * Returns 0 or -errno; -EAGAIN: @p needs a socket first.
+/* Makes this process join a group, if no QP of the process is in it yet. The engine lock
+ * is held. Returns 0 or -errno; -EAGAIN: the caller must first put a socket into @p.
  */
 static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct parts *p)
 {
@@ -65,8 +66,8 @@ static int join_group(struct rnp_context *ctx, const struct rn_gid *mgid, struct
 	return rc;
 }
 
-/* Attaches the QP to a group. The engine lock is held. Returns 0 or -errno; -EAGAIN: @p
- * needs a socket first.
+/* Attaches the QP to a group. The engine lock is held. Returns 0 or -errno; -EAGAIN: the
+ * caller must first put a socket into @p.
  */
 static int attach_to_group(struct rnp_context *ctx, const struct ibv_qp *base,
 			   const struct rn_gid *mgid, struct parts *p)
@@ -126,8 +127,8 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	return -rc;
 }
 
-/* Detaches a QP from a group. Engine lock held. Return: the socket of the group, to be
- * closed, if this was the last member in the process; otherwise -1.
+/* Detaches a QP from a group. The engine lock is held. Returns the socket of the group,
+ * which the caller closes, if this was the last member in the process; otherwise -1.
  */
 static int detach_from_group(struct rnp_qp *qp, struct rnp_mcast *m)
 {
@@ -180,8 +181,8 @@ int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	return found ? 0 : EINVAL;
 }
 
-/* Detaches a QP from all its groups, before it is removed from the device; engine
- * lock held.
+/* Detaches a QP that is about to be removed from the device from all its groups. The
+ * engine lock is held.
  */
 static void leave_all_groups(struct rnp_qp *qp)
 {
@@ -301,8 +302,9 @@ static int check_init(const struct home *home, const struct ibv_qp_init_attr *at
 				    cap, attr->srq, send_ops);
 }
 
-/* Raises the capacity for inline data to the room of the SGEs in a WQE. Hardware, too,
- * provides a few bytes without a request, and some programs rely on them.
+/* Raises the program's limit of inline data to the bytes that the SGEs in a WQE occupy
+ * anyway. Hardware, too, provides a few bytes without being asked, and some programs rely
+ * on them.
  */
 static void give_inline(const struct rnp_context *ctx, struct ibv_qp_cap *cap)
 {
@@ -359,8 +361,8 @@ static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 	return -rnp_buffer_alloc(&qp->block, pd, QP_ALIGN);
 }
 
-/* Does the QP need packet sockets, as raw packet QPs do? One that implements a WQ does
- * not: it gets frames from the QPs whose tables contain that WQ.
+/* Does the QP need packet sockets? Raw packet QPs do, except one that implements a WQ: it
+ * gets frames from the QPs whose tables contain that WQ.
  */
 static bool has_sockets(const struct rnp_qp *qp)
 {
@@ -372,8 +374,8 @@ static enum rnp_hca_kind kind_of(const struct rnp_qp *qp)
 	return qp->wq ? RNP_HCA_WQ : RNP_HCA_QP;
 }
 
-/* Allocates a QPN and, for a raw packet QP, the sockets. The engine lock is held. Returns
- * 0 or a positive errno.
+/* Allocates a QPN, and counts a raw packet QP as user of the packet sockets. The engine
+ * lock is held. Returns 0 or a positive errno.
  */
 static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 {
@@ -415,8 +417,8 @@ static bool is_there(const struct rnp_context *ctx, enum rnp_kind kind,
 	return !object || rnp_handle_find(ctx, kind, object);
 }
 
-/* Finds the objects that the QP belongs to. The engine lock is held. Returns 0, or EINVAL
- * if one of them does not exist in this context.
+/* Finds the CQs and other objects that the new QP refers to. The engine lock is held.
+ * Returns 0, or EINVAL if one of them does not exist in this context.
  */
 static int find_home(struct rnp_qp *qp, const struct home *home)
 {
@@ -433,8 +435,8 @@ static int find_home(struct rnp_qp *qp, const struct home *home)
 	return base->srq && to_rnp_srq(base->srq)->xrcd ? EINVAL : 0;
 }
 
-/* Counts the QP as user of the objects that it belongs to, so that none of them is
- * destroyed while it exists. Returns 0 or a positive errno.
+/* Finds the objects that the QP refers to, and counts the QP as their user, so that none
+ * is destroyed while the QP exists. Returns 0 or a positive errno.
  */
 static int enter_home(struct rnp_qp *qp, const struct home *home)
 {
@@ -547,7 +549,7 @@ static int init_spread(struct rnp_qp *qp, const struct home *home)
 }
 
 /* Creates a QP of any type. @send_ops_flags: 0 for a QP without ibv_wr_*(). @wanted->cap:
- * out: the capacities of the QP.
+ * the capacities wanted; out: those of the QP. Returns NULL with errno on failure.
  */
 static struct ibv_qp *new_qp(const struct home *home, struct ibv_qp_init_attr *wanted,
 			     uint64_t send_ops_flags)
@@ -737,7 +739,8 @@ struct ibv_qp *rnp_create_qp_ex(struct ibv_context *context,
 	return qp;
 }
 
-/* Does not hide CQEs of an XRC target QP in the CQ of an SRQ, as they belong to the SRQ.
+/* Hides the CQEs of a QP in its CQs. Those of an XRC target QP are in the CQs of SRQs,
+ * and stay, as they belong to the SRQs.
  */
 void rnp_qp_skip_cqes(struct rnp_qp *qp)
 {
@@ -749,8 +752,8 @@ void rnp_qp_skip_cqes(struct rnp_qp *qp)
 		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
 }
 
-/* Removes a handle on a QP that has other handles, so that the QP stays in the device.
- * The engine lock is held.
+/* Removes one handle on a QP. There are other handles, so the QP stays in the device, and
+ * one of these gets its memory. The engine lock is held.
  */
 static void leave_to_others(struct rnp_qp *qp)
 {
@@ -817,8 +820,9 @@ static void drain_events(struct rnp_qp *qp)
 	rnp_await_acks(&acks);
 }
 
-/* Removes the QP from the device, and takes it away from the program. The engine lock is
- * held, unless @lock is RNP_NO_LOCK. Returns 0 or a positive errno.
+/* Removes the QP from the device, and from the table by which the program names it. If
+ * the engine lock is not held, because @lock is RNP_NO_LOCK, does only the latter.
+ * Returns 0 or a positive errno.
  */
 static int end_qp(struct rnp_context *ctx, struct rnp_qp *qp, int lock)
 {

@@ -27,16 +27,16 @@ struct rnp_qp {
 	union rnp_abi_qp base;
 	struct rnp_handle handle;
 	struct rnp_context *ctx;
-	/* the core's QP, at the start of @block; NULL: the QP was destroyed, or its
-	 * context closed. Guarded by the engine lock.
+	/* The core's QP, which is at the start of @block; NULL if the QP was destroyed or
+	 * its context closed. Guarded by the engine lock.
 	 */
 	struct rn_qp *core;
 	/* copy of base.qp.pd, which the program might change; NULL for a target QP */
 	struct ibv_pd *pd;
 	struct rnp_buffer block;
-	/* Memory lent to @core for incoming and for outgoing READs and atomics, or
-	 * NULL. If there are several handles on a QP, this memory and @block belong to
-	 * one of them.
+	/* Memory lent to @core for incoming (@resources) and for outgoing (@reads) READs
+	 * and atomics, or NULL. If there are several handles on a QP, one of them has
+	 * this memory and @block; in the others both are NULL.
 	 */
 	void *resources, *reads;
 	struct rn_stats_qp *stats;
@@ -45,9 +45,9 @@ struct rnp_qp {
 	LIST_HEAD(, rnp_mcast) mcasts;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
-	/* Rate limit and burst that the program has set, in kbps and bytes, and the
-	 * static rates of its address vectors; the lowest rate is used. Guarded by the
-	 * engine lock.
+	/* @rate_limit (kbps) and @burst (bytes) are what the program has set; the static
+	 * rates are those of the QP's address vectors. The lowest of the rates is used.
+	 * Guarded by the engine lock.
 	 */
 	uint32_t rate_limit, burst;
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
@@ -58,12 +58,12 @@ struct rnp_qp {
 	/* table of WQs to which RSS distributes frames; or NULL */
 	struct rnp_rwq_table *table;
 	struct rnp_rss *rss; /* hash key and fields; NULL without @table */
-	/* Circular list of all handles on this QP of the device, see ibv_open_qp();
-	 * guarded by the engine lock.
+	/* Circular list of all handles on this QP; a program gets further ones by
+	 * ibv_open_qp(). Guarded by the engine lock.
 	 */
 	struct rnp_qp *next_handle;
-	/* number of asynchronous events written, less those that were purged; guarded by
-	 * the engine lock
+	/* Number of asynchronous events of the QP that were written to the program's
+	 * pipe, less those that were purged unread. Guarded by the engine lock.
 	 */
 	uint32_t async_events;
 	/* requests built by ibv_wr_*(); NULL: the QP was created without these functions
@@ -77,21 +77,21 @@ static inline struct rnp_qp *to_rnp_qp(struct ibv_qp *qp)
 }
 
 struct rn_rnr;
-/* Returns the number of RNR NAKs that the device has received and sent. It never
- * decreases, and is changed in the same step as the counts of the QP. 0 in the child of a
- * fork(). Any thread.
+/* Returns the number of RNR NAKs that all QPs of the device have received and sent. The
+ * number never decreases; it changes in the same step as the count of the QP concerned.
+ * Returns 0 in a fork() child. Any thread may call it.
  */
 uint64_t rnp_count_rnr(const struct rnp_context *ctx);
 
-/* Looks for RNR NAKs of the QP with that number. Return: the handle of the QP, not to be
- * followed without the engine lock, and @rnr filled in; NULL if there is no such QP. The
- * engine lock is not held.
+/* Stores in @rnr the RNR NAKs of the QP with number @qpn. Return: a handle of the QP,
+ * which the caller must not dereference without the engine lock; NULL if there is no such
+ * QP. The engine lock is not held.
  */
 const struct ibv_qp *rnp_find_rnr(const struct rnp_context *ctx, uint32_t qpn,
 				  struct rn_rnr *rnr);
 
-/* Returns the handle of the QP with that number if its peer has acknowledged any of its
- * requests; else NULL. The handle is chosen as by rnp_find_rnr().
+/* Has the peer of the QP with number @qpn acknowledged any of the QP's requests? Return:
+ * if so, a handle of the QP, as rnp_find_rnr() returns it; otherwise NULL.
  */
 const struct ibv_qp *rnp_find_answered(const struct rnp_context *ctx, uint32_t qpn);
 
@@ -109,22 +109,23 @@ int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op,
 			       uint32_t flags);
 int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
 int rnp_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid);
-/* Returns the QP that the program has passed, or NULL. Engine lock held. */
+/* Returns the QP that the program has passed, or NULL. The engine lock is held. */
 static inline struct rnp_qp *rnp_qp_find(const struct rnp_context *ctx,
 					 const struct ibv_qp *base)
 {
 	return rnp_handle_find(ctx, RNP_KIND_QP, base);
 }
 
-/* Hides the CQEs of the QP from the program; engine lock held. */
+/* Hides the CQEs of the QP from the program; the engine lock is held. */
 void rnp_qp_skip_cqes(struct rnp_qp *qp);
 void rnp_qp_detach(struct rnp_qp *qp);
-/* Creates the hidden QP that implements a work queue, in RESET; NULL with errno.
- * @in->max_*: out: its capacities.
+/* Creates the hidden QP that implements a work queue, in the state RESET. @in->max_*: the
+ * capacities wanted; out: those of the queue. Returns NULL with errno on failure.
  */
 struct rnp_qp *rnp_qp_create_queue(struct rnp_wq *wq, struct ibv_wq_init_attr *in);
-/* Allocates a QP with the fields of @attr, and zeros otherwise: the common part of
- * ibv_create_qp() and ibv_open_qp().
+/* Allocates a QP whose public fields are those of @attr; all others are zero. This is the
+ * common part of ibv_create_qp() and ibv_open_qp(). Returns NULL if there is not enough
+ * memory.
  */
 struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 			    const struct ibv_qp_init_attr *attr);
@@ -141,7 +142,8 @@ struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
 int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *attr,
 		     uint32_t mask, struct rn_qp_attr *out);
 
-/* Converts the core's attributes to all of @attr but cap, which the core does not have.
+/* Converts the core's attributes to those of verbs. Fills in all of @attr except cap,
+ * which the core does not have.
  */
 void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr);
 

@@ -182,8 +182,8 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 
 /* ------------------------------------------------ ibv_modify_qp() and ibv_query_qp() */
 /* Returns the attributes that apply to this type of QP. Programs set all attributes of RC
- * for XRC QPs of both types; like a kernel, this ignores those that belong to the other
- * type before the mask is checked.
+ * for XRC QPs of both types; like a kernel, this function removes from the mask, before
+ * it is checked, those that only the other XRC type has.
  */
 static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 {
@@ -196,8 +196,8 @@ static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 	return mask;
 }
 
-/* Do the network paths carry packets of the QP's MTU? If not, all such packets would
- * be lost.
+/* Do the network paths of the QP carry packets of its path MTU, after the change @attr?
+ * If not, all packets of that size would be lost.
  */
 static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32_t mask)
 {
@@ -215,8 +215,8 @@ static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32
 		rnp_path_carries(paths, dev, &attr->alt.av, mtu));
 }
 
-/* Functions that lend memory for READs and atomics to the core, and the place where its
- * address is kept.
+/* How the core gets memory for READs and atomics of one direction: functions that query
+ * and lend such memory, and the member of struct rnp_qp that keeps its address.
  */
 struct room {
 	uint32_t attr, count;
@@ -240,9 +240,10 @@ static int make_room_for(struct rn_qp *core, uint32_t mask, const struct room *r
 	return 0;
 }
 
-/* Lends the core memory for as many READs and atomics, incoming and outgoing, as the
- * program allows. Most programs allow none or one; with memory for the maximum, each of
- * 10 000 QPs would have 7 KiB that it does not use. Engine lock held.
+/* Lends the core memory for as many outstanding READs and atomics, incoming and outgoing,
+ * as the attributes of the program allow. Most programs allow none or one; with memory
+ * for the maximum, each of 10 000 QPs would have 7 KiB that it does not use. The engine
+ * lock is held.
  */
 static int make_room(const struct rnp_qp *qp, const struct rn_qp_attr *attr,
 		     uint32_t mask)
@@ -267,8 +268,8 @@ static bool is_paced_type(enum ibv_qp_type type)
 	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
 }
 
-/* Checks a rate limit. Returns 0, or the errno if such a limit cannot be set. The hint
- * typical_pkt_sz is not used.
+/* Checks a rate limit. Returns 0, or the positive errno if the QP cannot have such a
+ * limit. The hint typical_pkt_sz is ignored.
  */
 static int check_rate(const struct ibv_qp *base,
 		      const struct ibv_qp_rate_limit_attr *attr)
@@ -281,8 +282,9 @@ static int check_rate(const struct ibv_qp *base,
 										  : 0;
 }
 
-/* Returns the static rate of an address vector in kbps, as ibv_rate_to_mbps() defines it;
- * 0, no limit, for values that are no rate and for rates above the highest that is paced.
+/* Returns the static rate of an address vector in kbps, as ibv_rate_to_mbps() defines it.
+ * Returns 0, which means no limit, if @rate is not one of enum ibv_rate, or is above the
+ * highest rate that is enforced.
  */
 static uint32_t static_kbps(uint8_t rate)
 {
@@ -308,7 +310,9 @@ static void set_pace(struct rnp_qp *qp)
 	rn_qp_pace(qp->core, rnp_engine_now(), kbps, qp->burst);
 }
 
-/* Stores the rate attributes, which the core does not store. The engine lock is held. */
+/* Stores the rate limit and the static rates of a modify call in @qp, because the core
+ * does not store them. The engine lock is held.
+ */
 static void take_rates(struct rnp_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	bool reset = mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET;
@@ -335,8 +339,9 @@ static int check_rate_attr(const struct ibv_qp *base, const struct ibv_qp_attr *
 	return mask & IBV_QP_RATE_LIMIT ? -check_rate(base, &rate) : 0;
 }
 
-/* Finds a QP. The engine lock is held. Returns 0; -EINVAL: there is none; -EOPNOTSUPP: it
- * is an RSS QP, which has no state, unlike the WQs of its table.
+/* Finds the QP that the program has passed. The engine lock is held. Returns 0; -EINVAL:
+ * there is no such QP; -EOPNOTSUPP: it is an RSS QP, which has no state of its own (the
+ * WQs of its table have).
  */
 static int find_with_state(const struct rnp_context *ctx, const struct ibv_qp *base,
 			   struct rnp_qp **qp)
@@ -441,7 +446,9 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 	return 0;
 }
 
-/* Sets a rate limit. The engine lock is held. Returns 0, or EINVAL: no QP in RTS. */
+/* Sets a rate limit. The engine lock is held. Returns 0, or EINVAL if there is no such QP
+ * or it is not in RTS.
+ */
 static int limit_rate(struct rnp_context *ctx, const struct ibv_qp *base,
 		      const struct ibv_qp_rate_limit_attr *attr)
 {
@@ -472,7 +479,9 @@ int rnp_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr 
 	return rc;
 }
 
-/* Looks up a QP. Returns 0; EIO in a fork() child; EINVAL: there is no such QP. */
+/* Checks that the QP which the program has passed exists. Returns 0; EIO in a fork()
+ * child; EINVAL: there is no such QP.
+ */
 static int check_qp(const struct ibv_qp *base)
 {
 	const struct rnp_context *ctx = to_rnp_context(base->context);
@@ -487,8 +496,9 @@ static int check_qp(const struct ibv_qp *base)
 	return qp ? 0 : EINVAL;
 }
 
-/* Accepts ECE (enhanced connection establishment) options of vendor Rocin, which has
- * none, so none is granted. Options of another vendor are refused.
+/* Sets ECE (enhanced connection establishment) options. Those of vendor Rocin are
+ * accepted, but no option is granted, since Rocin has none. Those of another vendor are
+ * refused.
  */
 int rnp_set_ece(struct ibv_qp *base, struct ibv_ece *ece)
 {
@@ -521,8 +531,9 @@ static bool keeps_order(const struct rn_pcie_knobs *k)
 	       (k->place == RN_PLACE_PCIE && !k->ooo && k->relaxed != RN_RELAXED_FORCE);
 }
 
-/* Is the data of a message placed in order? @flags: newer releases of libibverbs request
- * a mask of capabilities, older ones whether whole messages are in order.
+/* Is the data of a message placed in order? @flags: newer releases of libibverbs set a
+ * flag that asks for a mask of capabilities; older ones ask only whether whole messages
+ * are in order.
  */
 int rnp_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
 {
@@ -555,8 +566,9 @@ uint64_t rnp_count_rnr(const struct rnp_context *ctx)
 				 rnp_engine_counter(ctx->engine, RN_STAT_RNR_NAK_TX);
 }
 
-/* Returns the handle of the QP with that number if @look, which is called with the engine
- * lock held, returns true; else NULL.
+/* Calls @look(core QP, @arg) with the engine lock held for the QP with number @qpn.
+ * Returns a handle of that QP if @look returned true; NULL if it returned false or there
+ * is no such QP.
  */
 static const struct ibv_qp *find_by(const struct rnp_context *ctx, uint32_t qpn,
 				    bool (*look)(const struct rn_qp *core, void *arg),

@@ -46,8 +46,8 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_a
 				     &a->attr);
 }
 
-/* Adds @by to the use counts of the objects that the SRQ belongs to. The engine lock is
- * held.
+/* Adds @by to the use counts of the CQ, domain and XRC domain that the SRQ refers to. The
+ * engine lock is held.
  */
 static void count_uses(struct rnp_srq *srq, int by)
 {
@@ -57,8 +57,8 @@ static void count_uses(struct rnp_srq *srq, int by)
 		atomic_fetch_add(&srq->xrcd->refs, (unsigned)by);
 }
 
-/* Finds the objects that a new SRQ belongs to, and counts it as their user. Returns 0, or
- * EINVAL if one of them is not there.
+/* Finds the objects that a new SRQ refers to, and counts the SRQ as their user. Returns
+ * 0, or EINVAL if one of them does not exist in this context.
  */
 static int find_home(struct rnp_srq *srq, const struct ibv_srq_init_attr_ex *a)
 {
@@ -218,8 +218,10 @@ struct ibv_srq *rnp_create_srq_ex(struct ibv_context *context,
 	return new_srq(to_rnp_context(context), &a);
 }
 
-/* Changes limit and size, or neither if one of them is not possible. Engine lock held.
- * @ring: a new ring if the size changes; out: the ring to be freed. Returns 0 or -errno.
+/* Changes the limit and the size of an SRQ as @mask says, or neither if one of them is
+ * not possible. The engine lock is held.
+ * @ring: a new ring if the size changes; out: the ring that the caller has to free.
+ * Returns 0 or -errno.
  */
 static int change_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr, int mask,
 		      struct rnp_buffer *ring)
@@ -251,8 +253,8 @@ static int change_srq(struct rnp_srq *srq, const struct ibv_srq_attr *attr, int 
 	return rc;
 }
 
-/* Finds an SRQ, and counts one more user, so that it cannot be destroyed. Returns NULL if
- * there is none.
+/* Finds the SRQ that the program has passed, and counts one more user of it, so that it
+ * cannot be destroyed. Returns NULL if there is no such SRQ.
  */
 static struct rnp_srq *hold_srq(struct rnp_context *ctx, const struct ibv_srq *base)
 {
@@ -359,8 +361,9 @@ static void drain_events(struct rnp_srq *srq)
 	rnp_await_acks(&acks);
 }
 
-/* Removes the SRQ from the device, and takes it away from the program. The engine lock is
- * held, unless @lock is RNP_NO_LOCK. Returns 0 or a positive errno.
+/* Removes the SRQ from the device, and from the table by which the program names it. If
+ * the engine lock is not held, because @lock is RNP_NO_LOCK, does only the latter.
+ * Returns 0 or a positive errno.
  */
 static int end_srq(struct rnp_context *ctx, struct rnp_srq *srq, int lock)
 {
@@ -410,8 +413,9 @@ struct rnp_xrc_domain {
 	unsigned handles;
 	dev_t dev;
 	ino_t ino;
-	/* copy of the descriptor that named the inode, so that no other file gets its
-	 * number; -1: the domain has no inode
+	/* A copy of the descriptor by which the program named the file. While it is open,
+	 * no other file gets the same inode number. -1: the domain is not identified by a
+	 * file.
 	 */
 	int fd;
 };
@@ -446,8 +450,8 @@ static struct rnp_xrc_domain *new_domain(struct rnp_hca *hca, int fd,
 	return d;
 }
 
-/* Finds the domain of the file @fd, or makes a new one. The engine lock is held. Returns
- * 0 or the positive errno that a kernel would return.
+/* Returns in *@out the domain that is identified by the file @fd, or makes a new one. The
+ * engine lock is held. Returns 0, or the positive errno that a kernel would return.
  */
 static int get_domain(struct rnp_hca *hca, int fd, int oflag, struct rnp_xrc_domain **out)
 {
@@ -568,7 +572,9 @@ static int check_open_attr(const struct rnp_context *ctx,
 	return 0;
 }
 
-/* Returns a handle on QP @qpn, if that is a target QP of this domain; or NULL. */
+/* Returns a handle on the QP with number @qpn; NULL if there is no such QP, or it is not
+ * a target QP of the XRC domain @xrcd.
+ */
 static struct rnp_qp *find_target(struct rnp_engine *e, const struct rnp_xrcd *xrcd,
 				  uint32_t qpn)
 {
@@ -578,7 +584,9 @@ static struct rnp_qp *find_target(struct rnp_engine *e, const struct rnp_xrcd *x
 	return qp && qp->xrcd && qp->xrcd->domain == xrcd->domain ? qp : NULL;
 }
 
-/* Makes @qp one more handle on QP @qpn. The engine lock is held. Returns 0 or EINVAL. */
+/* Makes @qp one more handle on the target QP with number @qpn. The engine lock is held.
+ * Returns 0; EINVAL: there is no such QP in the XRC domain.
+ */
 static int share_target(struct rnp_qp *qp, const struct ibv_xrcd *xrcd, uint32_t qpn)
 {
 	struct rnp_qp *other = NULL;

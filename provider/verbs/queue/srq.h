@@ -32,8 +32,8 @@ struct rnp_srq {
 	struct rnp_cq *cq;
 	/* number of QPs that use the SRQ; guarded by the engine lock */
 	unsigned qps;
-	/* number of asynchronous events written, less those that were purged; guarded by
-	 * the engine lock
+	/* Number of asynchronous events of the SRQ that were written to the program's
+	 * pipe, less those that were purged unread. Guarded by the engine lock.
 	 */
 	uint32_t async_events;
 	struct rn_stats_object *record;

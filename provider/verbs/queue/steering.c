@@ -17,16 +17,17 @@
 #include "rocin/queue_pair.h"
 
 /* ------------------------------------------------------------------------ flow rules */
-/* Checks a flow rule and converts it. @counters: out: the counters that it uses, or NULL.
- * Returns 0, or a positive errno if such a rule cannot exist.
+/* Checks a flow rule that the program has passed, and converts it into @flow->rule.
+ * @counters: out: the counters object that the rule names, or NULL. Returns 0, or a
+ * positive errno if such a rule cannot exist.
  */
 static int check_flow(const struct ibv_qp *qp, const struct ibv_flow_attr *attr,
 		      struct rnp_flow *flow, struct ibv_counters **counters)
 {
 	if (rnp_is_fork_child(to_rnp_context(qp->context)))
 		return EIO;
-	/* Only raw packet QPs have rules: packets for UD, RC and UC are RoCE, and carry
-	 * the number of their QP.
+	/* Only raw packet QPs have flow rules. Packets for UD, RC and UC are RoCE
+	 * packets, which carry the number of their QP.
 	 */
 	if (qp->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
@@ -171,8 +172,9 @@ static int add_counter_point(struct rnp_counters *counters,
 	return 0;
 }
 
-/* Attaches a counter point; possible only before a rule uses the counters, as with
- * hardware. A rule names its counters in an action, so @flow must be NULL.
+/* Attaches a counter point, that is, chooses the index of a value in the counters. As
+ * with hardware, that is possible only while no rule uses the counters. @flow must be
+ * NULL: a rule names its counters by an action among its specifications.
  */
 int rnp_attach_counters_point_flow(struct ibv_counters *base,
 				   struct ibv_counter_attach_attr *attr,
@@ -197,8 +199,9 @@ int rnp_attach_counters_point_flow(struct ibv_counters *base,
 	return rc;
 }
 
-/* Reads counters; the value at an index without a counter point is 0. The engine lock is
- * held. Returns 0 or EINVAL.
+/* Reads the first @count values of a counters object; a value without a counter point is
+ * 0. The engine lock is held. Returns 0; EINVAL if @counters is NULL or has a counter
+ * point with an index of @count or more.
  */
 static int read_points(const struct rnp_counters *counters, uint64_t *values,
 		       uint32_t count)
@@ -237,8 +240,9 @@ int rnp_read_counters(struct ibv_counters *base, uint64_t *values, uint32_t coun
 }
 
 /* --------------------------------------------------------------- receive work queues */
-/* Checks the attributes of a work queue. Returns 0, or a positive errno if such a queue
- * cannot exist. Its length is checked when its hidden QP is created.
+/* Checks the attributes of a new work queue. Returns 0, or a positive errno if such a
+ * queue cannot exist. Its length is not checked here but when the hidden QP is created
+ * that implements the queue.
  */
 static int check_wq(const struct rnp_context *ctx, const struct ibv_wq_init_attr *attr)
 {
@@ -299,8 +303,8 @@ struct ibv_wq *rnp_create_wq(struct ibv_context *context, struct ibv_wq_init_att
 }
 
 /* ------------------------------------------------------------- states of work queues */
-/* Finds the hidden QP of a work queue, and the state of both. Returns NULL if there is no
- * such work queue.
+/* Returns the hidden QP that implements a work queue, and stores the state of the work
+ * queue in *@now. Returns NULL if there is no such work queue.
  */
 static struct rnp_qp *find_queue(const struct rnp_context *ctx, const struct ibv_wq *base,
 				 enum ibv_wq_state *now)
@@ -326,8 +330,8 @@ static int move_queue(struct rnp_qp *queue, enum ibv_qp_state state, int more)
 	return rnp_modify_qp(&queue->base.qp, &attr, IBV_QP_STATE | more);
 }
 
-/* Moves a work queue from the state @now, which may be ERR after an error, to @next.
- * Returns 0 or a positive errno.
+/* Moves a work queue to the state @next. @queue is its hidden QP, and @now its present
+ * state, which may be ERR because of an error. Returns 0 or a positive errno.
  */
 static int move_wq(struct rnp_qp *queue, enum ibv_wq_state now, enum ibv_wq_state next)
 {
@@ -460,8 +464,8 @@ static struct rnp_rwq_table *new_table(struct rnp_context *ctx,
 	return t;
 }
 
-/* Finds the work queues of a table. The engine lock is held. Returns 0, or EINVAL if one
- * of them does not exist in this context.
+/* Fills in @t->wq with the work queues that the handles in @list name. The engine lock is
+ * held. Returns 0, or EINVAL if one of them does not exist in this context.
  */
 static int find_queues(struct rnp_context *ctx, struct rnp_rwq_table *t,
 		       struct ibv_wq **list)

@@ -15,17 +15,17 @@ struct rnp_context;
 struct rnp_qp;
 
 /* --------------------------------------------------------------- receive work queues */
-/* A work queue is implemented by a hidden raw packet QP with the same number that only
- * receives. A QP with an indirection table has no queues of its own and no state: frames
- * that match its flow rules go to a work queue of the table (flow.h).
+/* A work queue is implemented by a hidden raw packet QP that only receives and has the
+ * same number. A QP with an indirection table has no queues of its own and no state:
+ * frames that match its flow rules go to a work queue of the table (flow.h).
  */
 
 struct rnp_wq {
 	struct ibv_wq base;
 	struct rnp_handle handle;
 	struct rnp_qp *queue;
-	/* number of entries of tables that refer to this queue; guarded by the
-	 * engine lock
+	/* Number of entries in indirection tables that refer to this queue. Guarded by
+	 * the engine lock.
 	 */
 	unsigned tables;
 };
@@ -104,8 +104,8 @@ struct ibv_rwq_ind_table *
 rnp_create_rwq_ind_table(struct ibv_context *context,
 			 struct ibv_rwq_ind_table_init_attr *attr);
 int rnp_destroy_rwq_ind_table(struct ibv_rwq_ind_table *base);
-/* Removes a table from the device; only after the QPs that use it, and while its work
- * queues exist.
+/* Removes a table from the device. The caller has removed the QPs that use the table
+ * before, and removes the work queues of the table only afterwards.
  */
 void rnp_rwq_table_detach(struct rnp_context *ctx, struct rnp_rwq_table *table);
 

@@ -283,8 +283,9 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 }
 
 /* -------------------------------------------------------- requests of newer releases */
-/* struct ibv_qp_ex has ibv_wr_atomic_write() since release 44 and ibv_wr_flush() since
- * 45; the memory behind its end belongs to libibverbs.
+/* struct ibv_qp_ex has the member wr_atomic_write since release 44 of rdma-core, and
+ * wr_flush since release 45. In an older libibverbs the struct ends before them, and the
+ * memory there belongs to libibverbs; so they must not be written then.
  */
 typedef void flush_fn(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 		      size_t len, uint8_t type, uint8_t level);
@@ -415,8 +416,8 @@ void rnp_wr_fini(struct rnp_qp *qp)
 		pthread_mutex_unlock(&qp->wr->lock);
 }
 
-/* Returns the operations of a type of QP. @newer: operations of newer releases that this
- * libibverbs has.
+/* Returns the ibv_wr_*() operations that a type of QP has, as IBV_QP_EX_WITH_* flags.
+ * @newer: flags of those operations of newer releases that the loaded libibverbs has.
  */
 static uint64_t ops_of_type(enum ibv_qp_type type, uint64_t newer)
 {
