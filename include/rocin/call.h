@@ -142,8 +142,9 @@ union rn_call_args {
 struct rn_call {
 	enum rn_call_kind kind;
 	struct rn_dev *dev; /* NULL in rn_cq_init(), rn_cq_move() and rn_cq_arm() */
-	/* CQ, QP, SRQ, region or group. For a create call: the memory block of the
-	 * new object.
+	/* The object that the call is about: a CQ, QP, SRQ, region or multicast group.
+	 * For a call that creates the object, this is the memory block that the caller
+	 * has supplied for it.
 	 */
 	void *object;
 	rn_ns now;
@@ -153,20 +154,21 @@ struct rn_call {
 
 /* Functions of the recorder; NULL if there is no recorder. */
 struct rn_call_hook {
-	/* Called when a device is initialised with @cfg, in which the recorder may
-	 * replace the memory back end. Return: pointer that is passed to begin() and
-	 * end() as @hook; NULL: the calls of this device are not reported.
+	/* Called when a device is initialised with @cfg. The recorder may replace the
+	 * memory back end in @cfg. Returns the pointer that is passed to begin() and
+	 * end() as @hook, or NULL if the calls of this device are not to be reported.
 	 */
 	void *(*attach)(struct rn_dev_cfg *cfg);
-	/* Called before and after a call. begin() returns @call or a replacement, which
-	 * the function then uses and which is passed to end().
+	/* begin() is called before each call into the core, and end() after it. begin()
+	 * returns @call or a replacement for it. The core function uses what begin() has
+	 * returned, and the same is passed to end().
 	 */
 	struct rn_call *(*begin)(void *hook, struct rn_call *call);
 	void (*end)(void *hook, const struct rn_call *call);
 	/* Called after a call about a CQ in which no device is given. */
 	void (*cq_call)(const struct rn_call *call);
-	/* Called when a CQ seems to have no room for a CQE, because the program has taken
-	 * too few. Returns whether the CQ was full: in a replay no program takes CQEs, so
+	/* Called when a CQ seems to be full because the program has polled too few CQEs.
+	 * Returns true if the CQ was really full. In a replay no program polls CQEs, so
 	 * the recording decides.
 	 */
 	bool (*cq_full)(void *hook, const struct rn_cq *cq);

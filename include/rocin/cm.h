@@ -81,13 +81,13 @@ struct rn_cm_cfg {
 	 */
 	uint32_t conn_max;
 	uint64_t seed; /* seed of the communication IDs and transaction IDs */
-	/* Function that supplies random numbers; NULL: they come from the sequence that
-	 * begins with @seed. The numbers of that sequence can be computed from a few
-	 * earlier ones.
+	/* Function that returns random numbers. NULL: the numbers come from the sequence
+	 * that begins with @seed; a peer that has seen a few of these can compute the
+	 * next ones.
 	 */
 	uint64_t (*draw)(void);
-	/* Time code: this side answers within that time, and requires peers to do so;
-	 * 0: default.
+	/* Time code (IBTA) of the longest time in which this side answers a message.
+	 * Peers are asked to answer in the same time. 0: the default.
 	 */
 	uint8_t resp_timeout;
 	uint8_t ack_delay;   /* time code of the device's ACK delay; 0: default */
@@ -97,11 +97,12 @@ struct rn_cm_cfg {
 	 */
 	uint32_t timeout_scale;
 	uint64_t *stats; /* array of RN_CM_STAT_COUNT counters, or NULL */
-	/* Has the QP @qpn of this side, which awaits an RTU, received a request of the
-	 * peer, or its answer to a request? Asked each time before a REP would be sent
-	 * again or given up: this proves the same as the RTU, which may be lost. May
-	 * return false if this is not known. It must not call any function of the table.
-	 * NULL: never.
+	/* Returns true if the QP @qpn of this side, which awaits an RTU, has received a
+	 * request of the peer, or the peer's answer to a request of its own. Either
+	 * proves what the RTU would prove, and the RTU may be lost. The table calls this
+	 * function each time before it would send a REP again or give up. The function
+	 * may return false if it does not know, and must not call any function of the
+	 * table. NULL: the same as always false.
 	 */
 	bool (*has_request)(void *ctx, const struct rn_cm_info *info, uint32_t qpn);
 	void *ctx; /* first argument of has_request() */
@@ -112,7 +113,7 @@ size_t rn_cm_size(uint32_t conn_max);
 
 /**
  * rn_cm_init() - Make an empty table
- * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16, with any contents; only
+ * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16, with any contents; it is only
  *		written when a connection needs them
  * @cfg:	Copied
  *
@@ -147,9 +148,10 @@ struct rn_cm_tx {
 	uint8_t *pkt;
 };
 
-/* Processes a MAD that has arrived at QP1 of one of the local addresses. Never fails: an
- * invalid MAD is counted and dropped. Return: false if the MAD is a request that waits
- * for its listener (rn_cm_rx.may_wait); then nothing has changed.
+/* Processes a MAD that has arrived at QP1 of one of the local addresses. An invalid MAD
+ * is counted and dropped. Returns false only if the MAD is a request that has to wait for
+ * its listener (rn_cm_rx.may_wait); nothing has changed then, and the caller has to pass
+ * the MAD again.
  */
 bool rn_cm_receive(struct rn_cm *cm, rn_ns now, const struct rn_cm_rx *rx);
 
@@ -190,8 +192,8 @@ enum rn_cm_event_type {
 	 * ARI are from the SIDR_REP.
 	 */
 	RN_CM_EV_SIDR_REP,
-	/* Passive: the RTU has arrived, or instead of it a request at the QP. The data is
-	 * from the RTU.
+	/* Passive side: the RTU has arrived, or the QP has received a request of the
+	 * peer, which proves the same. The data is from the RTU.
 	 */
 	RN_CM_EV_ESTABLISHED,
 	/* the peer offers an alternate path; the data is from the LAP */
@@ -204,8 +206,8 @@ enum rn_cm_event_type {
 	RN_CM_EV_REJECTED,
 	/* No answer to a REQ, REP or SIDR_REQ has come. Status: -ETIMEDOUT. */
 	RN_CM_EV_UNREACHABLE,
-	/* The connection ends: a DREQ or DREP has arrived, or no DREP in time (status:
-	 * -ETIMEDOUT).
+	/* The connection ends: a DREQ or a DREP has arrived, or no DREP has arrived in
+	 * time. Only in the last case the status is -ETIMEDOUT.
 	 */
 	RN_CM_EV_DISCONNECTED,
 	RN_CM_EV_TIMEWAIT_EXIT,
@@ -225,9 +227,9 @@ struct rn_cm_event {
 	 * define it
 	 */
 	int status;
-	/* Private data and additional reject information (ARI) of the message: each is
-	 * the whole field of the message, valid until the next call about the connection.
-	 * NULL: none.
+	/* Private data and additional reject information (ARI) of the message. Each is
+	 * the whole field of the message, and stays valid until the next call about the
+	 * connection. NULL: the message has no such field.
 	 */
 	const uint8_t *data;
 	uint32_t data_len;
@@ -387,9 +389,9 @@ int rn_cm_reject(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
  */
 int rn_cm_mra(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t timeout, bool delayed);
 
-/* Reports that data has arrived before the RTU, so the peer is ready: passive side.
- * RN_CM_EV_ESTABLISHED follows. Return: 0, -EISCONN (it is established already), -EINVAL
- * (wrong state).
+/* For the passive side: tells the connection manager that data has arrived at the QP
+ * before the RTU, so the peer is ready. RN_CM_EV_ESTABLISHED follows. Return: 0, -EISCONN
+ * (it is established already), -EINVAL (wrong state).
  */
 int rn_cm_established(struct rn_cm *cm, struct rn_cm_conn *conn);
 
@@ -399,9 +401,9 @@ int rn_cm_established(struct rn_cm *cm, struct rn_cm_conn *conn);
 int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 		     const uint8_t *data, uint32_t data_len);
 
-/* Offers the peer an alternate path with a LAP; the connection is established.
- * RN_CM_EV_APR follows. Return: 0, -EINVAL (for the reasons that rn_cm_connect() has, or
- * in a wrong state), -EALREADY (a LAP is outstanding).
+/* Offers the peer of an established connection an alternate path with a LAP. RN_CM_EV_APR
+ * follows. Return: 0, -EINVAL (for the reasons that rn_cm_connect() has, or the
+ * connection is in a wrong state), -EALREADY (an earlier LAP has not been answered).
  */
 int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 			 const struct rn_cm_route *route);
@@ -440,9 +442,9 @@ enum {
 		64 /* longest prefix of the private data that a listener may compare */
 };
 
-/* A listener for requests, in memory of the caller, which must not move it while it is in
- * use. If several listeners match a request, the listener that compares the most bits
- * gets the request.
+/* A listener for requests. The caller owns the memory, and must not move it while the
+ * listener is in use. If several listeners match a request, the one that compares the
+ * most bits (of service ID, address and private data) gets it.
  */
 struct rn_cm_listener {
 	uint64_t service_id;
@@ -476,9 +478,9 @@ int rn_cm_listen(struct rn_cm *cm, struct rn_cm_listener *l);
 /* Stops listening. Requests that wait for an answer are kept, without a listener. */
 void rn_cm_unlisten(struct rn_cm *cm, struct rn_cm_listener *l);
 
-/* Notes that the program has seen a request, so that it no longer counts against the
- * backlog of its listener. rn_cm_accept(), rn_cm_reject() and rn_cm_close() do this
- * as well.
+/* The caller reports that the program has seen a request, so the request no longer counts
+ * against the backlog of its listener. rn_cm_accept(), rn_cm_reject() and rn_cm_close()
+ * imply this.
  */
 void rn_cm_taken(struct rn_cm_conn *conn);
 
@@ -496,8 +498,8 @@ struct rn_cm_numbers {
 struct rn_cm_numbers rn_cm_numbers(const struct rn_cm *cm);
 void rn_cm_set_numbers(struct rn_cm *cm, const struct rn_cm_numbers *numbers);
 
-/* Fetches the index of the next connection that may have changed since it was fetched the
- * last time. Return: false if there is none.
+/* Gets the index of the next connection that may have changed since this function
+ * returned that index last. Returns false if there is none.
  */
 bool rn_cm_next_changed(struct rn_cm *cm, uint32_t *index);
 
@@ -518,9 +520,10 @@ size_t rn_cm_saved_len(void);
 /* Copies the connection to @out, without its listener and user. */
 void rn_cm_conn_save(const struct rn_cm_conn *conn, void *out);
 
-/* Puts a copy into the table, at an index that is not in use, with its listener (NULL:
- * none) and user. A message that was still to be sent is sent. Return: the connection, or
- * NULL if the copy is not valid.
+/* Puts a copy of a connection into the table at @index, which must not be in use.
+ * @listener (NULL: none) and @user become those of the connection. A message that the
+ * connection still had to send will be sent. Returns the connection, or NULL if the copy
+ * is not valid.
  */
 struct rn_cm_conn *rn_cm_conn_restore(struct rn_cm *cm, uint32_t index, const void *saved,
 				      size_t len, struct rn_cm_listener *listener,

@@ -42,9 +42,9 @@ enum {
 	RN_CMDEV_OPTION_MAX = 512, /* maximum bytes of a value of SET_OPTION */
 	/* maximum bytes of an answer; the longest one has 440 */
 	RN_CMDEV_OUT_MAX = 512,
-	/* Largest number of events that are announced to the program at a time; further
-	 * ones are announced when the program has read some of these. The buffer of a
-	 * socket holds about 270 messages.
+	/* Largest number of events for which the socket contains a byte at a time.
+	 * Further events are announced when the program has read some of these bytes. The
+	 * buffer of a socket holds about 270 messages.
 	 */
 	RN_CMDEV_MARKS_MAX = 128,
 };
@@ -66,8 +66,8 @@ struct rn_cmdev_call {
 	 * its short number may belong to another id, which must not be disconnected.
 	 */
 	uint64_t serial;
-	/* For MIGRATE_ID: number in the name of the descriptor from which the id is
-	 * moved, or 0.
+	/* For MIGRATE_ID: number in the name (RN_CMDEV_NAME) of the descriptor from which
+	 * the id is moved; 0 if that descriptor is not one of rdma_cm.
 	 */
 	uint64_t from;
 };

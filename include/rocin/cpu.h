@@ -7,8 +7,9 @@
 
 #include "rocin/types.h"
 
-/* From the slowest to the fastest. A level limits the instructions that may be used; a
- * function that needs further ones (such as VPCLMULQDQ) looks for these itself.
+/* Levels of vector instructions, from the slowest to the fastest. A level limits the
+ * instructions that may be used. A function that needs an instruction which no level
+ * implies (such as VPCLMULQDQ) has to check for that instruction itself.
  */
 enum rn_cpu_level {
 	RN_CPU_SCALAR, /* what every processor of this architecture has */
@@ -24,10 +25,10 @@ enum rn_cpu_level rn_cpu_best(void);
  */
 enum rn_cpu_level rn_cpu_level(void);
 
-/* Limits the level of the whole process from now on; more than rn_cpu_best() is not
- * given. Results of a function never depend on the level, so it may change at any time.
- * Libraries that Rocin calls (the C library, libdeflate) choose their instructions
- * themselves.
+/* Limits the level of the whole process from now on. A level above rn_cpu_best() has the
+ * effect of rn_cpu_best(). Results of a function never depend on the level, so it may be
+ * changed at any time. Libraries that Rocin calls (the C library, libdeflate) choose
+ * their instructions themselves.
  */
 void rn_cpu_limit(enum rn_cpu_level most);
 

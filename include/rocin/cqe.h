@@ -154,13 +154,15 @@ struct rn_dev;
  */
 void rn_cq_init(struct rn_cq *cq, rn_iova ring, uint32_t capacity, void *owner);
 
-/* Replaces the ring by another one, into which the caller has copied all CQEs that have
- * not been polled yet, each to the place that its index has in the new ring. A thread
- * that loads cq->ring at the same time gets the old or the new ring.
+/* Replaces the ring of a CQ by another one. Before the call, the caller must have copied
+ * all CQEs that have not been polled, each to the place that belongs to its index in the
+ * new ring. A thread that loads cq->ring at the same time gets the old or the new ring.
  */
 void rn_cq_move(struct rn_cq *cq, rn_iova ring, uint32_t capacity);
 
-/* Ends the use of a CQ, whose pending events are dropped. No QP may use it any more. */
+/* Ends the use of a CQ. Its pending events are dropped. The caller must have destroyed
+ * all QPs that used the CQ.
+ */
 void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
 
 /* Arms the CQ as ibv_req_notify_cq() does: NEXT overrides SOLICITED, SOLICITED does not
@@ -169,9 +171,9 @@ void rn_cq_fini(struct rn_dev *dev, struct rn_cq *cq);
 void rn_cq_arm(struct rn_cq *cq, enum rn_cq_arm mode);
 
 /* Sets event moderation: an armed CQ raises its event when @count CQEs for which it is
- * armed have been added, or @period ns after the first of them. If either is 0, it
- * raises the event at the first. The new values also hold for an event that is being
- * delayed now.
+ * armed have been added, or @period ns after the first of them, whichever is earlier. If
+ * @count or @period is 0, the CQ raises the event at the first CQE. The new values also
+ * hold for an event that is being delayed now.
  */
 void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns period);
 

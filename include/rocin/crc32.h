@@ -45,9 +45,9 @@ enum rn_crc32_means rn_crc32_best(void);
 uint32_t rn_crc32_by(enum rn_crc32_means means, const uint64_t head[RN_CRC32_HEAD / 8],
 		     const uint8_t *p, size_t len);
 
-/* A replacement for the last bytes of a message: 16 bytes from which its CRC can be
- * computed without reading the last bytes again. The number of bytes replaced must be a
- * power of two from RN_CRC32_PART_MIN to RN_CRC32_PART_MAX.
+/* Describes the last bytes of a message by 16 bytes, from which the CRC of the message
+ * can be computed without reading the last bytes again. The number of bytes described
+ * must be a power of two from RN_CRC32_PART_MIN to RN_CRC32_PART_MAX.
  */
 struct rn_crc32_part {
 	uint64_t w[2];
@@ -70,14 +70,14 @@ bool rn_crc32_can_copy(size_t len);
 void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part);
 
-/* Copies and computes the CRC as rn_crc32_copy() does, with implementation @means, which
- * must not exceed rn_crc32_best() nor be RN_CRC32_PLAIN. For tests.
+/* Does the same as rn_crc32_copy(), with implementation @means, which must not exceed
+ * rn_crc32_best() nor be RN_CRC32_PLAIN. For tests.
  */
 void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
 		      uint32_t len, struct rn_crc32_part *part);
 
-/* Computes the same CRC as rn_crc32() for the head, then @len bytes at @p (a multiple of
- * 16), then the bytes that @part replaces. @part must not be empty.
+/* Computes the same CRC as rn_crc32(). The bytes are the head, then @len bytes at @p (a
+ * multiple of 16), then the bytes that @part describes. @part must not be empty.
  */
 uint32_t rn_crc32_with(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p,
 		       size_t len, const struct rn_crc32_part *part);

@@ -30,15 +30,16 @@ struct rn_dev_cfg {
 	/* Advertise credits: report the number of posted receives to requesters. */
 	bool credits;
 
-	/* Size of the window of bytes that may be unacknowledged towards one peer
-	 * process: initial, minimum and maximum, in bytes. The default receive buffer of
-	 * a Linux socket holds three super-packets of 64 KiB.
+	/* Size of the window, in bytes: the number of bytes that may be sent to one peer
+	 * process without being acknowledged. Initial, smallest and largest size. The
+	 * default receive buffer of a Linux socket holds three super-packets of 64 KiB.
 	 */
 	uint32_t window_start, window_min, window_max;
 
-	/* Largest number of READ response bytes that all requests of this device
-	 * together, and a single READ request, may ask for. A longer READ is sent as
-	 * several requests with consecutive PSNs.
+	/* READ responses, in bytes. read_window: largest number that all outstanding READ
+	 * requests of this device together may ask for. read_chunk: largest number that
+	 * one READ request packet asks for; a longer READ is sent as several requests
+	 * with consecutive PSNs.
 	 */
 	uint32_t read_window, read_chunk;
 
@@ -53,10 +54,10 @@ struct rn_dev_cfg {
 
 	const struct rn_mem_ops *mem;
 	void *mem_ctx;
-	/* NULL, or a function that is called with mem_ctx before the device builds a
-	 * packet that acknowledges what QP @qpn has received. The function can first
-	 * complete all writes of the data, so that an acknowledgement means that the data
-	 * is in memory. It may access memory, but must not call into the device.
+	/* NULL, or a function that the device calls, with mem_ctx, before it builds a
+	 * packet that acknowledges what QP @qpn has received. The function can complete
+	 * all pending writes of received data, so that an acknowledgement means that the
+	 * data is in memory. It may access memory, but must not call into the device.
 	 */
 	void (*before_ack)(void *mem_ctx, uint32_t qpn);
 	/* Array of RN_STAT_COUNT counters, zeroed by the caller; the device writes them

@@ -66,9 +66,10 @@ static_assert(sizeof(struct rn_diagnostic) == 32, "layout is shared between proc
 
 struct rn_rx;
 
-/* Function that is called with a diagnostic about a packet: about @rx, one of the packets
- * passed to rn_dev_receive(), or, if @rx is NULL, about the packet that rn_dev_transmit()
- * is building. Must not call into the device.
+/* Function that the device calls with a diagnostic about a packet. If @rx is not NULL, it
+ * is one of the packets passed to rn_dev_receive(). If @rx is NULL, the diagnostic is
+ * about the packet that rn_dev_transmit() is building. The function must not call into
+ * the device.
  */
 typedef void rn_diagnostic_fn(void *ctx, const struct rn_diagnostic *diagnostic,
 			      const struct rn_rx *rx);

@@ -175,11 +175,11 @@ int rn_gpu_synchronize(struct rn_gpu *gpu);
 /* Returns the GPU whose kernel runs in this thread; NULL in any other thread. */
 struct rn_gpu *rn_gpu_current(void);
 
-/* Makes the calling thread a kernel of @gpu without a launch (nothing is pushed), for
- * programs that create threads of their own; NULL: it is no kernel any more. A direct
- * access to device memory that is not allocated raises SIGSEGV. Return: 0; -EFAULT: with
- * NULL, if an rn_gpu_load() or rn_gpu_store() has failed since the thread became a
- * kernel; -ENODEV.
+/* Makes the calling thread a kernel of @gpu without a launch, so no writes are pushed.
+ * For programs that create threads of their own. With @gpu NULL, the thread stops being a
+ * kernel. A direct access of such a thread to device memory that is not allocated raises
+ * SIGSEGV. Return: 0; -EFAULT: @gpu is NULL, and an rn_gpu_load() or rn_gpu_store() has
+ * failed since the thread became a kernel; -ENODEV.
  */
 int rn_gpu_become(struct rn_gpu *gpu);
 
@@ -200,9 +200,10 @@ int rn_gpu_become(struct rn_gpu *gpu);
 uint64_t rn_gpu_load(const volatile void *addr, unsigned size);
 void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size);
 
-/* Waits until the value at @addr is @value. @addr is in host memory, and was last read by
- * rn_gpu_load(), or in device memory. Return: 0; -ETIMEDOUT after @timeout_ms (< 0: wait
- * for ever); -EPERM: not called in a kernel; -EINVAL: wrong size or alignment; -EFAULT.
+/* Waits until the value at @addr is @value. rn_gpu_wait_host() is for host memory, which
+ * it reads over PCIe, as rn_gpu_load() does. rn_gpu_wait_device() is for device memory.
+ * Return: 0; -ETIMEDOUT after @timeout_ms (< 0: wait for ever); -EPERM: not called in a
+ * kernel; -EINVAL: wrong size or alignment; -EFAULT.
  */
 int rn_gpu_wait_host(const volatile void *addr, uint64_t value, unsigned size,
 		     int timeout_ms);
@@ -210,10 +211,11 @@ int rn_gpu_wait_device(const volatile void *addr, uint64_t value, unsigned size,
 		       int timeout_ms);
 
 /* ---------------------------------------------------------- accesses of the CPU */
-/* Access a BAR address (or declared memory) from the CPU: 1, 2, 4 or 8 aligned bytes.
- * A read waits for its completion; a write is posted, and arrives later, behind the
- * CPU's earlier writes. Return: the value read; all ones and errno EFAULT if there is
- * no memory.
+/* rn_gpu_bar_load() and rn_gpu_bar_store() access a BAR address (or memory that the user
+ * has declared to be device memory) from the CPU: 1, 2, 4 or 8 aligned bytes. A read
+ * waits for its completion. A write is posted, and arrives later, behind the CPU's
+ * earlier writes. Return: the value read; all ones and errno EFAULT if there is no
+ * memory.
  */
 uint64_t rn_gpu_bar_load(const volatile void *bar, unsigned size);
 void rn_gpu_bar_store(volatile void *bar, uint64_t value, unsigned size);

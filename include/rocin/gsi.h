@@ -45,8 +45,8 @@ struct rn_gsi {
 struct rn_gsi_mad {
 	uint32_t src_qpn;
 	const uint8_t *mad; /* the MAD; points into the packet */
-	/* With RN_GSI_REPLY: a packet that contains the answer, to be sealed by
-	 * rn_gsi_seal() and sent to @src_qpn of the sender.
+	/* With RN_GSI_REPLY: a packet that contains the answer. The caller has to
+	 * complete it by rn_gsi_seal(), and to send it to the QP @src_qpn of the sender.
 	 */
 	uint8_t reply[RN_GSI_PACKET_LEN];
 };
@@ -62,8 +62,9 @@ enum rn_gsi_verdict rn_gsi_receive(const struct rn_gsi *gsi, const struct rn_flo
 				   const uint8_t *pkt, size_t len,
 				   struct rn_gsi_mad *out);
 
-/* Returns the flow of an answer to a packet with flow @f: the other way, by the same
- * interface, and in the same class without the ECN bits. Its UDP source port is 0.
+/* Returns the flow of an answer to a packet with flow @f: the addresses are exchanged,
+ * the interface and the traffic class are the same, and the ECN bits are 0. The UDP
+ * source port of the answer is 0.
  */
 struct rn_flow rn_gsi_answer_flow(const struct rn_flow *f);
 

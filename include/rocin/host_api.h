@@ -40,14 +40,15 @@ enum rn_host_counter {
 
 struct rn_host_nic_cfg {
 	const char *name; /* name of the device, such as "rocin0"; copied */
-	/* Called when a read or atomic that answered PENDING has ended: the device has to
-	 * call collect() soon. May be called by any thread, without a lock of the
-	 * hierarchy; must not block.
+	/* The hierarchy calls this function of the device when a read or atomic that
+	 * answered PENDING has ended. The device must call collect() soon afterwards. Any
+	 * thread may call the function, and none holds a lock of the hierarchy. The
+	 * function must not block.
 	 */
 	void (*wake)(void *arg);
 	void *arg;
-	/* RN_HOST_COUNTERS counters, which are incremented by relaxed stores until the
-	 * NIC is detached; or NULL.
+	/* Array of RN_HOST_COUNTERS counters, or NULL. The hierarchy increments them by
+	 * relaxed stores until the NIC is detached.
 	 */
 	uint64_t *counter;
 };
@@ -97,13 +98,13 @@ struct rn_host_wr {
 struct rn_host_api {
 	uint32_t version; /* RN_HOST_API_VERSION of the library */
 
-	/* Returns the knobs in force. NULL: the mode is strict, so nothing lies between
-	 * device and memory, and attach() need not be called.
+	/* Returns the settings (knobs) in force. Returns NULL if the mode is strict; then
+	 * nothing lies between device and memory, and the device need not call attach().
 	 */
 	const struct rn_pcie_knobs *(*knobs)(void);
 
-	/* Attaches a NIC to the hierarchy. Return: the NIC; NULL with errno ENOSPC (more
-	 * than RN_NIC_MAX) or ENOMEM.
+	/* Attaches a NIC to the hierarchy. Returns the NIC, or NULL with errno ENOSPC
+	 * (there are RN_NIC_MAX already) or ENOMEM.
 	 */
 	struct rn_host_nic *(*attach)(const struct rn_host_nic_cfg *cfg);
 	/* Detaches a NIC. All its TLPs are performed before, and their results dropped.
@@ -117,7 +118,7 @@ struct rn_host_api {
 
 	/* Calls @done for each operation that has ended since the last call, in the
 	 * calling thread, without a lock of the hierarchy. Cheap if no operation has
-	 * ended. Return: their number.
+	 * ended. Returns the number of operations that have ended.
 	 */
 	unsigned (*collect)(struct rn_host_nic *nic,
 			    void (*done)(void *arg, uint64_t tag,
@@ -129,27 +130,28 @@ struct rn_host_api {
 	 */
 	void (*polled_empty)(struct rn_host_nic *nic, rn_iova ring);
 
-	/* Performs the writes of CQEs that are on their way into [@ring, @ring + @len),
-	 * and the TLPs that these push. Called before an interrupt, which must not
-	 * overtake its CQE.
+	/* Performs all writes that are on their way into the CQ ring [@ring, @ring +
+	 * @len), and the TLPs that these push. The device calls this before it raises an
+	 * interrupt, because the interrupt must not overtake its CQE.
 	 */
 	void (*settle_ring)(struct rn_host_nic *nic, rn_iova ring, uint64_t len);
 
-	/* In mode ack=placed: performs all data writes of the QP. In mode ack=early:
-	 * does nothing.
+	/* Called before the QP acknowledges data. In mode ack=placed, all data writes of
+	 * the QP are performed. In mode ack=early (an acknowledgement may overtake the
+	 * data) the function does nothing.
 	 */
 	void (*settle_acked)(struct rn_host_nic *nic, uint32_t qpn);
 
-	/* Performs all TLPs of the QP (0: of the NIC). Its reads and atomics that are
-	 * PENDING end, and the next collect() reports them. To be called before the
-	 * memory block of a QP, or a region, is freed.
+	/* Performs all TLPs of the QP @qpn, or of the whole NIC if @qpn is 0. Its reads
+	 * and atomics that are PENDING end, and the next collect() reports them. The
+	 * device must call this before it frees the memory block of a QP, or a region.
 	 */
 	void (*drain)(struct rn_host_nic *nic, uint32_t qpn);
 
-	/* Finds the device memory behind a descriptor. @addr: out, address by which
-	 * the NIC accesses byte @offset. Return: 0; -ENOENT: not a descriptor of
-	 * this library; -EINVAL: outside of its memory; -ENOMEM: not reachable
-	 * through the BAR.
+	/* Finds the device memory behind a dma-buf descriptor. *@addr: out, the address
+	 * by which the NIC accesses byte @offset. Return: 0; -ENOENT: not a descriptor of
+	 * this library; -EINVAL: [@offset, @offset + @len) is not inside its memory;
+	 * -ENOMEM: not reachable through the BAR.
 	 */
 	int (*dmabuf)(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 
@@ -167,8 +169,8 @@ struct rn_host_api {
 	 * 0; -ENOMEM.
 	 */
 	int (*dm_add)(struct rn_host_nic *nic, rn_iova addr, uint64_t len);
-	/* Ends dm_add() for @addr. Writes on their way to the memory are performed
-	 * before. No region of it may exist any more.
+	/* Undoes dm_add() for @addr. Writes that are on their way to the memory are
+	 * performed first. The caller must have removed all regions of this memory.
 	 */
 	void (*dm_remove)(struct rn_host_nic *nic, rn_iova addr);
 	/* Copy between the program's memory and memory on the NIC, for the program.
@@ -180,8 +182,8 @@ struct rn_host_api {
 			uint64_t len);
 	int (*dm_read)(struct rn_host_nic *nic, void *dst, rn_iova addr, uint64_t len);
 	/* Reports that the program has posted a work request. The doorbell is a posted
-	 * write, too, which arrives behind the program's writes to memory on the NIC.
-	 * Cheap if there are no such writes.
+	 * write, which arrives at the NIC behind the program's earlier writes to memory
+	 * on the NIC; these are performed. Cheap if there are no such writes.
 	 */
 	void (*doorbell)(struct rn_host_nic *nic);
 	/* Rings the doorbell for WQEs that the device has not begun to execute. The

@@ -51,14 +51,14 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
  */
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len);
 
-/* Converts the ICRC of a packet that was sealed for the flow @from into the ICRC for the
- * flow @to. A wrong ICRC stays wrong.
+/* Converts the ICRC of a packet that was sealed for the flow @from into the ICRC that is
+ * right for the flow @to. If the ICRC was wrong, the result is wrong, too.
  */
 void rn_icrc_move(const struct rn_flow *from, const struct rn_flow *to, uint16_t ip_id,
 		  uint8_t *pkt, size_t len);
 
-/* Stores the ICRC as rn_icrc_seal() does. @part is the CRC of the last @part->len bytes
- * (0: none), which are then not read again.
+/* Stores the ICRC as rn_icrc_seal() does. The last @part->len bytes of the packet, whose
+ * CRC is in @part, are not read (0: all bytes are read).
  */
 void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len,
 		       const struct rn_crc32_part *part);
@@ -126,8 +126,8 @@ enum rn_icrc_verdict rn_icrc_check(struct rn_icrc_hint *hint, const struct rn_fl
 				   const uint8_t *pkt, size_t len, uint16_t gro_idx,
 				   bool exact);
 
-/* Verifies the ICRC like rn_icrc_check(). @part is the CRC of the last @part->len bytes
- * before the ICRC (0: none), which are then not read again.
+/* Verifies the ICRC as rn_icrc_check() does. The last @part->len bytes before the ICRC,
+ * whose CRC is in @part, are not read (0: all bytes are read).
  */
 enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
 					const struct rn_flow *f, const uint8_t *pkt,

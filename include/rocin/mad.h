@@ -162,7 +162,7 @@ enum rn_cm_ap_status {
 	RN_CM_APR_IS_CURRENT = 5,
 };
 
-/* A path, seen from the sender of the message. RoCE has no LIDs: their value is 0xffff if
+/* A path, as the sender of the message sees it. RoCE has no LIDs: both LIDs are 0xffff if
  * the path is routed, else 0 (Annex A16).
  */
 struct rn_cm_path_rec {
@@ -296,8 +296,9 @@ struct rn_cm_apr {
 
 struct rn_cm_msg {
 	enum rn_cm_attr attr;
-	/* Private data. In a message that was parsed: the whole field, inside the MAD. In
-	 * a message to be written: the first bytes of the field; zeros follow.
+	/* Private data. In a parsed message, this is the whole field, inside the MAD. In
+	 * a message to be written, these are the first bytes of the field, and zeros
+	 * follow.
 	 */
 	const uint8_t *data;
 	uint32_t data_len;
@@ -375,8 +376,8 @@ struct rn_cm_ip_hdr {
 	struct rn_gid dst; /* destination; an address of the same family as @src */
 };
 
-/* Parses an IP CM header. Return: 0, or -EPROTO, with @hdr untouched, if the major
- * version is not 0 or the address family is unknown.
+/* Parses the IP CM header at @p. Returns 0, or -EPROTO if the major version is not 0 or
+ * the address family is unknown; @hdr is unchanged then.
  */
 int rn_cm_ip_hdr_parse(struct rn_cm_ip_hdr *hdr, const uint8_t *p);
 

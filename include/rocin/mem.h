@@ -17,8 +17,8 @@ struct rn_crc32_part;
 
 enum rn_mem_result {
 	RN_MEM_DONE, /* the operation has ended before return; its results are valid */
-	/* A later rn_dev_mem_done(tag) reports the end; there is none if the NIC is
-	 * closed before.
+	/* The operation goes on. A later rn_dev_mem_done() with its tag reports that it
+	 * has ended, unless the NIC is closed before.
 	 */
 	RN_MEM_PENDING,
 	/* there is no memory at the address, or it does not exist any more */
@@ -31,13 +31,14 @@ enum rn_mem_flag {
 	RN_MEM_RELAXED = 1 << 0,
 	RN_MEM_ID_ORDER = 1 << 1, /* ID-based ordering (IDO) */
 	RN_MEM_CQE = 1 << 2,	  /* write of a CQE: never relaxed */
-	/* Write of data from the response to a READ or atomic that this QP has sent. */
+	/* Write of data that came in the response to a READ or atomic request of this QP.
+	 */
 	RN_MEM_RESPONSE = 1 << 3,
 	/* Write of the payload of one packet of a WRITE without immediate. */
 	RN_MEM_WRITE = 1 << 4,
-	/* Access that is made for its ordering, not for its data: a read pushes earlier
-	 * writes to memory; a write, of one word, must not pass other writes, and does
-	 * not count as payload.
+	/* Access that is made for its ordering, not for its data. A read of this kind
+	 * pushes earlier writes to memory. A write of this kind has one word, must not
+	 * pass other writes, and does not count as payload.
 	 */
 	RN_MEM_PUSH = 1 << 5,
 };
@@ -89,8 +90,9 @@ struct rn_mem_atomic_req {
 	uint64_t compare; /* host order; RN_MEM_CMP_SWAP only */
 };
 
-/* Computes *@value, which @req writes to a word that has @found in it. Returns false if
- * the comparison has failed, so that nothing is written.
+/* Computes the value that the atomic operation @req writes to a word in which it has
+ * found @found, and stores it in *@value. Returns false if the comparison has failed, so
+ * that nothing is to be written.
  */
 static inline bool rn_mem_atomic_result(const struct rn_mem_atomic_req *req,
 					uint64_t found, uint64_t *value)
@@ -113,10 +115,11 @@ struct rn_mem_ops {
 	bool always_done;
 
 	/* Posted write (MWr) of @len >= 1 bytes. Returns DONE once the write is accepted,
-	 * which may be before it is visible; @src may be reused at once. Never PENDING.
-	 * Bytes are written in ascending address order; the last naturally aligned word
-	 * is stored last, with release semantics; an aligned write of 1, 2, 4 or 8 bytes
-	 * is one store. After FAULT some leading bytes may have been written.
+	 * which may be before other threads can see it, or FAULT; never PENDING. The
+	 * caller may reuse @src at once. Bytes are written in ascending address order;
+	 * the last naturally aligned word is stored last, with release semantics; an
+	 * aligned write of 1, 2, 4 or 8 bytes is one store. After FAULT some leading
+	 * bytes may have been written.
 	 */
 	enum rn_mem_result (*write)(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr);
@@ -127,17 +130,17 @@ struct rn_mem_ops {
 	enum rn_mem_result (*read)(void *ctx, void *dst, rn_iova src, uint32_t len,
 				   struct rn_mem_attr attr, uint64_t tag);
 
-	/* NULL, or a variant of `read` that always answers DONE or FAULT, for a payload
-	 * that goes into a packet with an ICRC. *@part: out, replaces the bytes at @dst
-	 * in a CRC, or is empty if it would take extra time to compute. Not for words
-	 * that must be read by a single load.
+	/* NULL, or a variant of `read` that always answers DONE or FAULT. The caller uses
+	 * it for a payload that goes into a packet with an ICRC. *@part: out, describes
+	 * the bytes at @dst for the computation of the CRC, or is empty if this would
+	 * take extra time. Not for words that must be read by a single load.
 	 */
 	enum rn_mem_result (*read_part)(void *ctx, void *dst, rn_iova src, uint32_t len,
 					struct rn_mem_attr attr,
 					struct rn_crc32_part *part);
 
-	/* AtomicOp (FetchAdd, CAS). @orig: out, the value found, in host order; it must
-	 * stay valid as long as @dst of `read`.
+	/* AtomicOp (FetchAdd, CAS). *@orig: out, the value found, in host order. @orig
+	 * must stay valid until DONE, FAULT or rn_dev_mem_done(tag), like @dst of `read`.
 	 */
 	enum rn_mem_result (*atomic)(void *ctx, const struct rn_mem_atomic_req *req,
 				     uint64_t *orig, struct rn_mem_attr attr,

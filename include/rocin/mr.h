@@ -125,8 +125,8 @@ void rn_mr_init_null(struct rn_mr *mr, uint32_t key, uint32_t pd);
  */
 void rn_mw_init(struct rn_mr *mr, enum rn_mr_kind kind, uint32_t key, uint32_t pd);
 
-/* Returns true if [@va, @va + @len) lies in the region. Offsets are compared, because
- * they cannot wrap once @va is known to lie inside.
+/* Returns true if [@va, @va + @len) lies in the region. The code compares offsets, which
+ * cannot wrap once it has found that @va lies inside.
  */
 static inline bool rn_mr_contains(const struct rn_mr *mr, uint64_t va, uint64_t len)
 {
@@ -203,16 +203,17 @@ enum rn_key_result rn_mr_check_local(const struct rn_htab *tab,
 /* Returns a text for people, such as "unknown key"; never NULL. */
 const char *rn_key_result_name(enum rn_key_result result);
 
-/* rn_dev_add_mr() adds @mr to the device's key table. The caller has chosen a key (lkey
- * == rkey) whose index is not in use, and keeps the struct until rn_dev_remove_mr() has
- * returned. That function also ends the binding of a window, or of all windows that are
- * bound to the region (@mr->windows).
+/* rn_dev_add_mr() adds @mr to the device's key table. The caller must have chosen a key
+ * (lkey == rkey) whose index is not in use, and must keep the struct until
+ * rn_dev_remove_mr() has returned. rn_dev_remove_mr() also ends the binding of a window,
+ * or of all windows that are bound to the region (@mr->windows).
  */
 void rn_dev_add_mr(struct rn_dev *dev, struct rn_mr *mr);
 void rn_dev_remove_mr(struct rn_dev *dev, struct rn_mr *mr);
 
-/* Moves the key table to a larger array of @count (a power of two) pointers, which is
- * zeroed here. Return: the old array, or NULL if that was the built-in one.
+/* Moves the key table of the device to a larger array @bucket of @count pointers (a power
+ * of two), which this function zeroes. Returns the old array, which the caller may free,
+ * or NULL if the table was in the array that is part of the device.
  */
 void **rn_dev_grow_mr_table(struct rn_dev *dev, void **bucket, uint32_t count);
 /* Returns true if a region or window has this index in its key. */

@@ -71,9 +71,10 @@ static inline uint16_t rn_super_ip_id(const struct rn_tx_socket *tx_socket, bool
 }
 
 struct rn_net_ops {
-	/* Sends a super-packet. Return: 0; -EAGAIN: the socket is full, and the same
-	 * super-packet has to be passed again later; another -errno: the packets are
-	 * lost. The transport sends them again, and the caller counts them.
+	/* Sends a super-packet. Returns 0; or -EAGAIN if the socket is full: the caller
+	 * must pass the same super-packet again later; or another -errno: the packets are
+	 * lost. The caller counts lost packets, and the transport sends them again when
+	 * its timer expires.
 	 */
 	int (*transmit)(void *ctx, const struct rn_super *super);
 
@@ -91,7 +92,7 @@ struct rn_net_ops {
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 
-	/* NULL if there is only one socket. Returns the socket by which the next
+	/* NULL if there is only one socket. Else returns the socket by which the next
 	 * super-packet of this flow to the process @dest_slot (low byte of its QPNs) will
 	 * be sent. The caller must send that super-packet before any other by this
 	 * socket.
@@ -99,17 +100,20 @@ struct rn_net_ops {
 	struct rn_tx_socket (*tx_socket)(void *ctx, const struct rn_flow *flow,
 					 uint32_t sgid_index, uint32_t dest_slot);
 
-	/* NULL, like commit() and publish(), if packets cannot be handed over one by one.
-	 * Returns private memory of RN_PACKET_MAX + RN_ICRC_LEN bytes for the
-	 * next packet from @flow->src to @flow->dst and the process @dest_slot; NULL: use
-	 * transmit() instead. Must not be called while a super-packet has to be sent
-	 * again (-EAGAIN). Nothing is sent before commit(), which need not be called.
+	/* Returns private memory of RN_PACKET_MAX + RN_ICRC_LEN bytes, in which the
+	 * caller can build the next packet from @flow->src to @flow->dst and the process
+	 * @dest_slot. Returns NULL if the caller has to use transmit() instead. Nothing
+	 * is sent before commit(), which need not be called. The caller must not call
+	 * this function while a super-packet has to be sent again (-EAGAIN). The pointers
+	 * to this function, commit() and publish() are NULL if the back end cannot take
+	 * packets one by one.
 	 */
 	uint8_t *(*reserve)(void *ctx, const struct rn_flow *flow, uint32_t dest_slot);
 
-	/* Sends the packet that was built in the space of the last reserve(), which had
-	 * the same flow: @len bytes with its ICRC (for identification 0). If
-	 * rn_net.no_icrc is set, the ICRC may be zeros.
+	/* Sends the packet that the caller has built in the memory from the last
+	 * reserve(), which had the same @flow. @len counts its bytes with the ICRC, which
+	 * is computed for IPv4 identification 0. If rn_net.no_icrc is set, the ICRC may
+	 * be zeros.
 	 */
 	void (*commit)(void *ctx, const struct rn_flow *flow, uint32_t len);
 
@@ -125,8 +129,9 @@ struct rn_net {
 	 * identification 0. May become false when the kernel refuses GSO.
 	 */
 	bool gso;
-	/* The packet for which the last reserve() returned space needs no ICRC, because
-	 * both ends have agreed so. Packets for transmit() always have an ICRC.
+	/* The packet for which the last reserve() returned memory needs no ICRC, because
+	 * this process and the receiver have agreed so. Packets for transmit() always
+	 * have an ICRC.
 	 */
 	bool no_icrc;
 	/* After transmit() has returned -EAGAIN: number of packets of the super-packet

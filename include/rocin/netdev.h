@@ -21,8 +21,8 @@ struct rn_netdev {
 	uint32_t mtu; /* MTU of the interface, in bytes */
 	/* the interface was IFF_UP and IFF_RUNNING when it was discovered */
 	bool up;
-	/* No addresses were specified, so addresses that are added later belong to the
-	 * device, too.
+	/* The specification names no addresses of the interface, so addresses that are
+	 * added to it later belong to the device, too.
 	 */
 	bool all_addresses;
 	/* GUID in host order; unique per host, namespace and device */

@@ -215,8 +215,8 @@ struct rn_wr_info {
 	/* Opcodes of its packets, without the transport class. */
 	uint8_t first, middle, last, only;
 	uint8_t wc_opcode; /* enum rn_wc_opcode */
-	/* The request takes a receive WQE of the peer: it may be solicited (SE) and needs
-	 * a credit.
+	/* The request takes a receive WQE of the peer, so it needs a credit, and it may
+	 * carry the solicited event bit (SE).
 	 */
 	bool takes_recv;
 	bool may_inline; /* the request may have inline data */
@@ -242,8 +242,8 @@ static inline bool rn_wr_writes(enum rn_wr_opcode opcode)
 	return flags & RN_OP_PAYLOAD && flags & RN_OP_RETH;
 }
 
-/* Returns true if the peer writes the data, and only when it has executed all requests
- * before this one.
+/* Returns true if the peer writes data to its memory for this request, and writes it only
+ * when it has executed all earlier requests.
  */
 static inline bool rn_wr_writes_in_turn(enum rn_wr_opcode opcode)
 {
@@ -257,8 +257,8 @@ static inline bool rn_wr_brings_data(enum rn_wr_opcode opcode)
 	       rn_wr_info[opcode].answer == RN_ANSWER_ATOMIC;
 }
 
-/* Returns true if the SGEs describe local memory; false for FLUSH, whose range is the
- * peer's memory, and for operations without SGEs.
+/* Returns true if the SGEs of the request describe local memory. Returns false for FLUSH,
+ * whose SGE describes memory of the peer, and for operations without SGEs.
  */
 static inline bool rn_wr_has_data(enum rn_wr_opcode opcode)
 {

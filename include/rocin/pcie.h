@@ -132,10 +132,10 @@ enum rn_cpu_model {
 	RN_CPU_PSO,
 };
 
-/* Value of rn_pcie_knobs.hold_ns for hold=event: data stays late until an event that the
- * rules name, or until a loop looks at it again. This is so only in a process that began
- * with this value in ROCIN_PCIE and by `rocin run`, and neither with record= nor replay=;
- * elsewhere the value is a limit of 2 ms.
+/* Value of rn_pcie_knobs.hold_ns for hold=event: data is held back until an event that
+ * the ordering rules name occurs, or until the program looks at the data again in a loop.
+ * This value has its meaning only in a process that has got it from ROCIN_PCIE by `rocin
+ * run`, and neither with record= nor with replay=. Elsewhere it means a limit of 2 ms.
  */
 #define RN_PCIE_HOLD_EVENT UINT64_MAX
 
@@ -165,9 +165,10 @@ struct rn_pcie_knobs {
 	uint32_t max_payload;
 	uint64_t bar_size; /* bytes of GPU memory that PCIe peers can access; 0: all */
 	uint64_t seed;	   /* seed for RN_DRIVER_RANDOM */
-	/* Limit for holding back a TLP, in ns; 0: no limit. The TLP moves when this limit
-	 * or hold_polls is reached. RN_PCIE_HOLD_EVENT: no limit for data that the
-	 * program is seen to look at, and that of the other modes for the rest.
+	/* Longest time in ns for which a TLP is held back; 0: no limit. The TLP moves
+	 * when this limit or hold_polls is reached. RN_PCIE_HOLD_EVENT: no limit for data
+	 * that the program is seen to look at; for all other TLPs, the limit that the
+	 * other modes have.
 	 */
 	uint64_t hold_ns;
 	uint32_t hold_polls; /* limit as a number of empty polls; 0: no limit */
@@ -249,7 +250,9 @@ void rn_pcie_seed(uint64_t seed);
 /* Performs all pending TLPs. */
 void rn_pcie_drain(void);
 
-/* Moves up to @moves TLPs, chosen by the driver. Otherwise TLPs move as time passes. */
+/* Moves up to @moves TLPs, which the driver (knob driver) chooses. TLPs also move,
+ * without this call, as time passes.
+ */
 void rn_pcie_step(unsigned moves);
 
 /* Returns the number of bytes in pending writes to [@addr, @addr + @len). A byte that
@@ -293,8 +296,8 @@ enum rn_pcie_purpose {
 /* A move of a TLP from one queue to the next, as recorded in the trace. */
 struct rn_pcie_move {
 	uint64_t seq; /* number of the TLP, in the order of issue */
-	/* Seq of the first TLP that it overtook in this queue; its own seq if it
-	 * overtook none.
+	/* Sequence number (seq) of the first TLP that this TLP has overtaken in this
+	 * queue; its own seq if it has overtaken none.
 	 */
 	uint64_t passed;
 	uint64_t addr; /* address of the data */
@@ -320,14 +323,15 @@ int rn_pcie_trace_start(uint32_t moves);
 /* Copies the newest moves, at most @max, oldest first. Return: their number. */
 uint32_t rn_pcie_trace_read(struct rn_pcie_move *out, uint32_t max);
 
-/* Returns the number of the NIC of a device, such as "rocin0"; -ENOENT if the hierarchy
- * has none: nothing lies between device and memory, or it was not opened.
+/* Returns the number of the NIC that belongs to a device, such as "rocin0". Returns
+ * -ENOENT if the hierarchy has no such NIC: the device was not opened, or nothing lies
+ * between it and memory (mode strict).
  */
 int rn_pcie_nic(const char *device);
 
-/* The function that is called when an asynchronous call has ended, with @result 0 or
- * -EFAULT. Any thread may call it, perhaps before the asynchronous call returns. It must
- * not block, and must not call functions of this header.
+/* A function that is called when an asynchronous call of this header has ended; @result
+ * is 0 or -EFAULT. Any thread may call it, perhaps before the asynchronous call has
+ * returned. The function must not block, and must not call functions of this header.
  */
 struct rn_pcie_end {
 	void (*done)(void *arg, int result);

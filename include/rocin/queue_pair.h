@@ -171,22 +171,23 @@ size_t rn_qp_resources_size(uint32_t count);
 /* Returns the number of responder resources that there is room for. */
 uint32_t rn_qp_resources(const struct rn_qp *qp);
 
-/* Lends memory as rn_qp_lend_resources() does, but for the QP's own outstanding READ and
- * atomic requests (max_rd_atomic), 8 bytes each.
+/* Supplies memory as rn_qp_lend_resources() does, but for the READ and atomic requests
+ * that this QP itself may have outstanding (max_rd_atomic). Each takes 8 bytes.
  */
 void *rn_qp_lend_reads(struct rn_qp *qp, void *mem, uint32_t count);
 size_t rn_qp_reads_size(uint32_t count);
 uint32_t rn_qp_reads(const struct rn_qp *qp);
 
-/* Destroys the QP without CQEs. The caller has detached it from its multicast groups
- * before, and afterwards removes its CQEs from the rings and may free its
- * block, but not too early: reads and atomics that answered PENDING may still write into
- * the block, until the memory back end has ended those of this QP (rn_mem_attr.qpn).
+/* Destroys the QP without CQEs. Before the call, the caller must have detached the QP
+ * from its multicast groups. After it, the caller must remove the QP's CQEs from the
+ * rings, and may then free its block, but not too early: reads and atomics that answered
+ * PENDING may still write into the block, until the memory back end has ended all of this
+ * QP (rn_mem_attr.qpn).
  */
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
 
-/* Makes @stats the statistics record of the QP. To be called when the page that contains
- * the record was enlarged and moved.
+/* Makes @stats the statistics record of the QP. The caller must call this when it has
+ * enlarged the page that contains the record, and the page has moved.
  */
 void rn_qp_set_stats(struct rn_qp *qp, struct rn_stats_qp *stats);
 
@@ -255,7 +256,7 @@ struct rn_rnr {
 	uint32_t received, sent;
 	rn_ns received_at, sent_at;
 	/* From the newest RNR NAK received: the number of messages that the peer had
-	 * executed, and the code of its RNR timer.
+	 * executed (its MSN), and the code of the RNR timer that it asks for.
 	 */
 	uint32_t msn;
 	uint8_t timer;
@@ -267,8 +268,8 @@ struct rn_rnr {
 };
 void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr);
 
-/* Has the peer of an RC or XRC QP acknowledged any request since it came to RTS, or sent
- * an RNR NAK?
+/* Returns true if the peer of an RC or XRC QP has acknowledged any request, or sent an
+ * RNR NAK, since the QP came to RTS.
  */
 bool rn_qp_was_answered(const struct rn_qp *qp);
 
@@ -308,13 +309,15 @@ uint32_t rn_qp_sq_room(const struct rn_qp *qp);
 uint32_t rn_qp_sq_next(const struct rn_qp *qp);
 
 /* Finds the WQE of a work request that was posted and is not complete, for tools that
- * read send queues. Return: the number of bytes in use at *@at, with inline data.
+ * read send queues. @number counts the work requests of the send queue, 0 for the first
+ * after RESET. *@at: out, the WQE. Returns the number of bytes in use there, with inline
+ * data.
  */
 uint32_t rn_qp_sq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);
 
-/* rn_qp_rq_next() returns the number of the next receive of the QP's own receive queue.
- * rn_qp_rq_wqe() finds the WQE of a receive that was posted there, as rn_qp_sq_wqe() does
- * for requests.
+/* rn_qp_rq_next() returns the number that the next receive of the QP's own receive queue
+ * will have. rn_qp_rq_wqe() finds the WQE of the receive with a given number, as
+ * rn_qp_sq_wqe() does for requests.
  */
 uint32_t rn_qp_rq_next(const struct rn_qp *qp);
 uint32_t rn_qp_rq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);
@@ -330,8 +333,8 @@ bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova
 int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		    const struct rn_recv_wr *wr);
 
-/* Moves the table of QP numbers to a larger array, as rn_dev_grow_mr_table() does with
- * its table.
+/* Moves the table of QP numbers to a larger array, in the same way as
+ * rn_dev_grow_mr_table() moves the key table.
  */
 void **rn_dev_grow_qp_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_qpn(const struct rn_dev *dev, uint32_t qpn);
