@@ -113,7 +113,7 @@ size_t rn_cm_size(uint32_t conn_max);
 
 /**
  * rn_cm_init() - Make an empty table
- * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16, with any contents; it is only
+ * @block:	rn_cm_size(@cfg->conn_max) bytes, aligned to 16, of any content. Only
  *		written when a connection needs them
  * @cfg:	Copied
  *

@@ -9,8 +9,8 @@ struct rn_flow;
 
 enum {
 	RN_MTU_MAX = 4096,
-	/* Maximum length of a packet: BTH, longest extension headers, payload, pad and
-	 * ICRC, rounded up.
+	/* Maximum length of a packet in bytes, rounded up: BTH, longest extension
+	 * headers, payload, pad and ICRC.
 	 */
 	RN_PACKET_MAX = 12 + 28 + 16 + RN_MTU_MAX + 3 + 4 + 17,
 	RN_PKEY_DEFAULT = 0xffff,
@@ -22,8 +22,8 @@ enum rn_rx_icrc {
 	RN_RX_ICRC_SOLVE,
 	/* Never solve for the IPv4 identification: the sender's numbering is known. */
 	RN_RX_ICRC_EXACT,
-	/* Not checked: the packet came through shared memory, and both ends agreed to
-	 * omit it.
+	/* The ICRC was not checked. The packet came through shared memory, and sender and
+	 * receiver have agreed to leave the ICRC out.
 	 */
 	RN_RX_ICRC_NONE,
 };

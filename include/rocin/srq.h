@@ -7,9 +7,10 @@
  * a WQE are checked against the protection domain of the SRQ, not of the QP.
  *
  * A basic SRQ serves the QPs created with it (rn_qp_init.srq), and its receives complete
- * to their CQs. An SRQ of an XRC domain is named in every request packet that comes to an
- * XRC_RECV QP of that domain. Its receives complete to its own CQ, and R_Keys are checked
- * against its protection domain, because the QP has none.
+ * to the CQs of these QPs. An SRQ of an XRC domain is named in every request packet that
+ * comes to an XRC_RECV QP of that domain. The receives of the SRQ complete to the SRQ's
+ * own CQ, and R_Keys are checked against the SRQ's protection domain, because the QP has
+ * none.
  *
  * A peer that got an RNR NAK because no receive was posted tries again when its RNR timer
  * expires. Posting a receive does not notify the peer.
@@ -60,18 +61,18 @@ size_t rn_srq_ring_size(uint32_t max_wr, uint32_t max_sge);
 struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 			     const struct rn_srq_init *init);
 
-/* Destroys the SRQ with its receives and events, without CQEs. No QP created with it may
- * exist any more. If an XRC_RECV QP is receiving a message for this SRQ, the next packet
- * of that message will be refused.
+/* Destroys the SRQ. Its receives and pending events are dropped without CQEs. The caller
+ * must have destroyed all QPs that were created with it. If an XRC_RECV QP is receiving a
+ * message for this SRQ, the next packet of that message will be refused.
  */
 void rn_srq_destroy(struct rn_srq *srq);
 
 /* Posts a receive. Return: 0; -EINVAL (too many SGEs); -ENOMEM (the SRQ is full). */
 int rn_srq_post_recv(struct rn_srq *srq, const struct rn_recv_wr *wr);
 
-/* rn_srq_next() returns the number of the next receive. rn_srq_wqe() finds the WQE of a
- * receive that was posted, for tools that read receive queues. Return: the number of
- * bytes in use at *@at.
+/* rn_srq_next() returns the number that the next receive will have. rn_srq_wqe() is for
+ * tools that read receive queues: it finds the WQE of the receive with number @number,
+ * stores its address in *@at, and returns the number of bytes in use there.
  */
 uint32_t rn_srq_next(const struct rn_srq *srq);
 uint32_t rn_srq_wqe(const struct rn_srq *srq, uint32_t number, const void **at);
@@ -104,8 +105,8 @@ int rn_srq_resize(struct rn_srq *srq, void *ring, uint32_t max_wr, void **old);
 void rn_srq_query(const struct rn_srq *srq, struct rn_srq_attr *attr);
 void *rn_srq_owner(const struct rn_srq *srq);
 
-/* Moves the table of SRQ numbers to a larger array, as rn_dev_grow_mr_table() does with
- * its table.
+/* Moves the table of SRQ numbers to a larger array, in the same way as
+ * rn_dev_grow_mr_table() moves the key table.
  */
 void **rn_dev_grow_srq_table(struct rn_dev *dev, void **bucket, uint32_t count);
 bool rn_dev_has_srqn(const struct rn_dev *dev, uint32_t srqn);

@@ -17,9 +17,9 @@
 #include "rocin/gid.h"
 
 /* clang-format off */
-/* REPORTED: when the counter is incremented while a packet is received, a capture gets a
- * diagnostic about that packet. QUIET: the counter is not about the packet, or there is a
- * more precise diagnostic, or the core does not count it.
+/* What a capture gets when the counter is incremented while a packet is received.
+ * REPORTED: a diagnostic about that packet. QUIET: nothing, because the counter is not
+ * about the packet, or there is a more precise diagnostic, or the core does not count it.
  */
 /*    symbol                 name                             report, what it counts */
 #define RN_STATS(X) \
@@ -147,13 +147,14 @@ struct rn_stats_qp {
 	struct rn_gid dest_gid;
 	uint64_t tx_packets;
 	uint64_t rx_packets;
-	/* Rate limit by congestion control in kbit/s, as of the last packet sent;
-	 * 0: none.
+	/* Rate in kbit/s to which congestion control limited the QP when it sent its last
+	 * packet; 0: no limit.
 	 */
 	uint32_t cc_rate;
 	uint32_t pdn; /* number of the protection domain; 0: none */
-	/* PSN of the next request to be sent, and PSN of the next request expected.
-	 * @rq_psn may have the flags RN_STATS_NO_RECV and RN_STATS_ANSWERED above the PSN.
+	/* PSN of the next request that this QP will send, and PSN of the next request
+	 * that it expects. @rq_psn may have the flags RN_STATS_NO_RECV and
+	 * RN_STATS_ANSWERED above the PSN.
 	 */
 	uint32_t sq_psn, rq_psn;
 };
@@ -162,8 +163,8 @@ enum {
 	RN_STATS_PSN_MASK = 0xffffff,
 	/* The request that is expected has come, but there was no receive for it. */
 	RN_STATS_NO_RECV = 1 << 30,
-	/* The peer has acknowledged a request since the QP was connected, or has answered
-	 * that it has no receive for one.
+	/* Since the QP was connected, the peer has acknowledged a request, or has sent an
+	 * RNR NAK: it had no receive for a request.
 	 */
 	RN_STATS_ANSWERED = 1 << 29,
 };
@@ -179,9 +180,9 @@ enum rn_stats_kind {
 	RN_STATS_KIND_COUNT
 };
 
-/* Record of one object, for `rocin stat --resources` and RDMA netlink. It is written when
- * the object is created, changed or destroyed, and @users also with each object that
- * begins or ends to use this one.
+/* Record of one object, for `rocin stat --resources` and RDMA netlink. The device writes
+ * it when the object is created, changed or destroyed. It also writes @users when another
+ * object begins or ends to use this one.
  */
 struct rn_stats_object {
 	uint32_t kind;	 /* enum rn_stats_kind of the object */
@@ -213,8 +214,9 @@ enum {
 	RN_STATS_REALTIME_REFUSED = 255,
 };
 
-/* Start of the page. qp_capacity records of struct rn_stats_qp follow at
- * RN_STATS_QP_OFFSET. The owner enlarges the file before it increases qp_capacity.
+/* Start of the page. @qp_capacity records of struct rn_stats_qp follow at
+ * RN_STATS_QP_OFFSET. The process that owns the page enlarges the file before it
+ * increases @qp_capacity.
  */
 struct rn_stats_page {
 	uint32_t magic;
@@ -230,8 +232,9 @@ struct rn_stats_page {
 	 * class; or RN_STATS_REALTIME_REFUSED.
 	 */
 	uint32_t realtime;
-	/* Records of struct rn_stats_object follow at RN_STATS_OBJECT_OFFSET; the owner
-	 * enlarges the file before it increases their number. 0 in older programs.
+	/* Number of records of struct rn_stats_object, which follow at
+	 * RN_STATS_OBJECT_OFFSET. The process that owns the page enlarges the file before
+	 * it increases this number. 0 in programs of an older build.
 	 */
 	uint32_t object_capacity;
 	/* number of objects that have no record, as there was no room or memory */

@@ -127,8 +127,8 @@ struct rn_storage_file;
  */
 int rn_storage_handle_register(struct rn_storage_file **file, int fd);
 
-/* Ends the registration of a file, after transfers that have begun have ended. NULL
- * is ignored.
+/* Ends the registration of a file. Waits first until the transfers that have begun have
+ * ended. NULL is ignored.
  */
 void rn_storage_handle_deregister(struct rn_storage_file *file);
 
@@ -346,7 +346,8 @@ void rn_storage_stream_destroy(struct rn_storage_stream *stream);
  *		earlier operation may still set them
  * @done:	Out, when the operation has ended: number of bytes or -errno. May be NULL
  *
- * All pointers must stay valid until then. Return: 0, -ENOMEM.
+ * The caller must keep all pointers valid until the operation has ended. Return: 0,
+ * -ENOMEM.
  */
 int rn_storage_read_async(struct rn_storage_file *file, void *base, const size_t *size,
 			  const off_t *file_offset, const off_t *buf_offset,

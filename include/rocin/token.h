@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* token.h - splits texts that Rocin reads into tokens and numbers: scenarios, litmus
- * tests, fault rules, settings of the PCIe layer. Each kind of text has a grammar of
+/* token.h - splits the texts that Rocin reads (scenarios, litmus tests, fault rules,
+ * settings of the PCIe layer) into tokens and numbers. Each kind of text has a grammar of
  * its own.
  *
  * strtoull() and isspace() are not used: the texts need no NUL at the end, and the

@@ -46,28 +46,29 @@ int rn_dev_init(struct rn_dev *dev, const struct rn_dev_cfg *cfg);
 /* Ends the use of a device. Every QP, SRQ, MR and CQ must have been destroyed before. */
 void rn_dev_fini(struct rn_dev *dev);
 
-/* Replaces one entry of the GID table; all zeros: removes it. QPs keep the old address
- * until they are modified; UD sends use the new one at once.
+/* Replaces entry @index of the GID table. An address of all zeros removes the entry. QPs
+ * use the old address until they are modified; UD sends use the new one at once.
  */
 void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid);
 
-/* Processes received packets, in order. Never fails: invalid packets are counted and
- * dropped. The outcome does not depend on how many packets are passed in one call.
+/* Processes received packets, in order. Invalid packets are counted and dropped. The
+ * outcome does not depend on how many packets are passed in one call.
  */
 void rn_dev_receive(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 		    unsigned count);
 
 enum {
-	/* Maximum number of queue pairs that one rn_dev_transmit() asks in vain for a
-	 * packet, because their windows are closed. It then returns 0, although it has
-	 * not asked the other queue pairs.
+	/* Maximum number of queue pairs that one rn_dev_transmit() asks for a packet and
+	 * that have none to send, because their windows are closed. After that many, the
+	 * function returns 0 without asking the others.
 	 */
 	RN_VAIN_MAX = 64,
-	/* Maximum number of timers that one rn_dev_expire() serves, plus the completions
-	 * that they cause. Of the last queue pair that goes to ERR all requests complete,
-	 * so there may be more completions. (Thousands of queue pairs may have sent at
-	 * the same moment to a peer that is gone. Packets are taken, and others have the
-	 * engine lock, between two of these calls.)
+	/* Maximum number of expired timers, plus completions that these cause, that one
+	 * rn_dev_expire() serves. If the last timer moves its queue pair to ERR, all
+	 * requests of that queue pair complete, so there may be more completions.
+	 * (Thousands of queue pairs may have sent at the same moment to a peer that is
+	 * gone. Between two calls, other threads can get the engine lock, and packets are
+	 * received.)
 	 */
 	RN_EXPIRE_MAX = 256,
 };
@@ -132,23 +133,24 @@ bool rn_dev_is_amid_message(const struct rn_dev *dev);
  */
 void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx);
 
-/* Returns the time at which rn_dev_expire(), and rn_dev_transmit() after it, should be
- * called next; RN_NEVER if no timer runs. It has passed already if the last call of one
- * of them has left some of its work.
+/* Returns the earliest time at which the caller should call rn_dev_expire(), and then
+ * rn_dev_transmit(); RN_NEVER if no timer runs. The time has passed already if the last
+ * call of one of these functions has left a part of its work.
  */
 rn_ns rn_dev_deadline(const struct rn_dev *dev);
 
 /* Performs the actions of the timers that have expired, at most RN_EXPIRE_MAX of them, in
- * the order of their deadlines. The caller should pass packets that have already arrived
- * to the device before. Otherwise a process that was stopped for a while would retransmit
- * packets whose acknowledgements have arrived.
+ * the order of their deadlines. Before this call, the caller should pass all packets that
+ * have already arrived to rn_dev_receive(). Otherwise a process that was stopped for a
+ * while would retransmit packets whose acknowledgements have arrived.
  */
 void rn_dev_expire(struct rn_dev *dev, rn_ns now);
 
-/* Returns true if a queue pair has waited for its peer in vain since the last call: at
- * least twice in a row, or until its retries were used up. @flow: out, the flow of that
- * queue pair; if there are several, of the last one. The caller can then check by ICMP
- * whether the peer's host refuses the packets, which only sockets report.
+/* Returns true if, since the last call, a queue pair has waited for its peer in vain: its
+ * ACK timer expired at least twice in a row, or its retries were used up. *@flow: out,
+ * the flow of that queue pair; if there are several, of the last one. The caller can then
+ * find out by ICMP whether the peer's host refuses the packets, which only sockets
+ * report.
  */
 bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow);
 
@@ -158,11 +160,11 @@ bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow);
  * @slot:	Low byte of the QPNs of the process
  * @taken:	Counter of what the process has read, in any unit
  *
- * To be called before rn_dev_expire() with the same @now. The peer process exists, and
- * the packets that it has not read are in its shared memory ring or socket. So they are
- * not sent again when a timer expires, and no retry is counted, as long as @taken does
- * not change: if a peer reads and does not answer, packets are retransmitted. The caller
- * must not call this for a process that has ended.
+ * The caller must call this before rn_dev_expire() with the same @now. The peer process
+ * exists, and the packets that it has not read are in its shared memory ring or socket.
+ * So as long as @taken does not change, the device does not send them again when a timer
+ * expires, and counts no retry. When @taken changes and the peer still does not answer,
+ * packets are retransmitted. The caller must not call this for a process that has ended.
  */
 void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 		       uint8_t slot, uint64_t taken);

@@ -176,7 +176,9 @@ static inline uint8_t *rn_put_be24(uint8_t *p, uint32_t v)
 	return p + 3;
 }
 
-/* Words are written by one store, so that a load that follows at once need not wait. */
+/* Writes a word by one store, so that a load of the word that follows at once need not
+ * wait.
+ */
 static inline uint8_t *rn_put_be32(uint8_t *p, uint32_t v)
 {
 	uint32_t be = htobe32(v);

@@ -76,8 +76,8 @@ enum rn_wr_opcode {
 	RN_WR_COUNT,
 };
 
-/* Returns the operands of a request. @opcode: any number, as the program may have given
- * it.
+/* Returns the operands of a request with @opcode. @opcode may be any number, because it
+ * may come unchecked from the program.
  */
 static inline enum rn_wr_operands rn_wr_operands(unsigned opcode)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connections.c - simulated hosts whose programs connect; see connections.h.
+/* connections.c - simulated hosts whose programs establish connections; see
+ * connections.h.
  *
  * The file has, in this order: the actions of programs, the checks of the events that
  * programs get, the CM messages, the hosts and their faults, and the run.
@@ -27,8 +28,8 @@ enum {
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
 	LONGEST = 25, /* longest time that a peer is given to answer, as a CM time code */
-	/* Loss rate, in packets per million, up to which at least one of 16 transmissions
-	 * of a request succeeds and is answered.
+	/* Loss rate in packets per million. Up to this rate, at least one of 16
+	 * transmissions of a request arrives and is answered.
 	 */
 	FEW_LOST = 100000,
 };
@@ -44,8 +45,8 @@ struct record {
 	/* The connection is requested from a service that has no listener. */
 	bool nobody;
 	bool answered; /* the program has accepted, refused or confirmed the connection */
-	/* Number of alternate paths that the program has offered, and number that the CM
-	 * has reported to it.
+	/* Number of alternate paths that the program has offered to its peer, and number
+	 * of those that the CM has reported to it.
 	 */
 	unsigned offers;
 	unsigned heard;
@@ -325,8 +326,8 @@ static void act_on_conn(struct conns *w, struct host *h, struct record *l)
 
 #define BIT(event) (1u << RN_CM_EV_##event)
 
-/* May event @type follow the events that the program has got before, and may it occur on
- * this side of the connection?
+/* Returns true if event @type may follow the events that the program has got before, and
+ * may occur on this side of the connection.
  */
 static bool is_in_order(const struct record *l, enum rn_cm_event_type type)
 {
@@ -400,9 +401,9 @@ static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 		fail(w, "the two ends of a connection do not agree");
 }
 
-/* Checks that a CM gives up a connection only if the other end no longer has it or many
- * messages are lost. A disconnect request is answered even by a host that does not know
- * the connection.
+/* A CM has given up a connection. Checks that the other end no longer has the connection,
+ * or that many messages are lost. A disconnect request is answered even by a host that
+ * does not know the connection.
  */
 static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 {
@@ -418,7 +419,9 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 		fail(w, "an end is given up that is still there");
 }
 
-/* Checks the reason for which a request was rejected, if its service has no listener. */
+/* Checks the status of a rejected request whose service has no listener: it must be the
+ * one that says so.
+ */
 static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)
 {
@@ -445,8 +448,8 @@ static void check_offer(struct conns *w, struct record *l)
 		fail(w, "a path is announced that nobody has offered");
 }
 
-/* Checks that a retransmitted request is not reported as a new one, unless it was refused
- * in between.
+/* Checks that an event about a request is not caused by a retransmission of a request
+ * that was reported before. After a refusal, the same request may be reported again.
  */
 static void check_is_new(struct conns *w, const struct host *h,
 			 const struct rn_cm_conn *conn)
@@ -685,7 +688,8 @@ static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 	serve_host(w, &w->host[host]);
 }
 
-/* Makes a host request a connection, or a fault occur, and schedules the next such event.
+/* Performs the event that was scheduled: a host requests a connection, or a fault occurs.
+ * Then schedules the next such event.
  */
 static void happen(void *ctx, uint32_t what, uint32_t arg)
 {

@@ -30,8 +30,8 @@ enum {
 	FLAP_WITHIN = 2000000,
 	FLAP_LEAST = 10000,
 	FLAP_MORE = 500000,
-	/* Maximum number of packets of a host in flight that are not data of its flow,
-	 * for example ACKs and CNPs.
+	/* Maximum number of packets in flight that one host has sent and that are not
+	 * data of its flow, for example ACKs and CNPs.
 	 */
 	ANSWERS = 16,
 	PD = 1,
@@ -42,7 +42,9 @@ enum {
 	TIMEOUT = 14,
 	/* number of events between two calls of rn_fat_tree_cfg.progress */
 	PROGRESS = 1 << 16,
-	/* Bytes from one link that may wait in a switch before it pauses the link. */
+	/* Number of bytes from one link that may wait in a switch; if more wait, the
+	 * switch pauses the link.
+	 */
 	PAUSE_ABOVE = 100000,
 };
 
@@ -179,7 +181,8 @@ static bool holds(const struct flow *f, uint64_t offset, const uint8_t *bytes,
 }
 
 /* Returns the number of bytes of the flow that may have been written at the sink by now:
- * those of the posted requests and, for SEND, only as far as receives are posted.
+ * the bytes of all posted requests. For SEND, only the messages for which a receive is
+ * posted count.
  */
 static uint64_t opened(const struct flow *f)
 {
@@ -302,8 +305,8 @@ static void post_receives(struct tree *t, struct flow *f)
 	}
 }
 
-/* Checks a completion at one end of the flow. @count: messages that have completed
- * there before.
+/* Checks a completion at one end of the flow. @count is the number of messages that have
+ * completed at that end before.
  */
 static void check_completion(struct tree *t, struct flow *f, const struct rn_cqe *cqe,
 			     uint32_t count)

@@ -43,8 +43,8 @@ struct rn_fat_tree_cfg {
 	enum rn_cc_mode cc;
 	uint32_t loss_ppm; /* random loss on each link, in packets per million */
 	uint32_t flaps;	   /* number of times that a random link goes down for a while */
-	/* Priority flow control: a switch pauses a port that sends too much, and loses
-	 * no packet.
+	/* Priority flow control: a switch pauses a port that sends too much, instead of
+	 * losing packets.
 	 */
 	bool pfc;
 	uint32_t messages; /* number of messages of each flow; 0: RN_FAT_TREE_MESSAGES */

@@ -429,8 +429,8 @@ static void start_incast(struct incast *x, uint8_t *blocks)
 	for (uint32_t i = 0; i < x->cfg.senders; i++, blocks += 2 * (size_t)BLOCK) {
 		struct device *from = &x->device[i], *to = receiver(x);
 
-		/* A QPN consists of a process slot (the low byte) and a number. Each
-		 * sender uses its own slot of the receiver, because the QPs of one slot
+		/* A QPN consists of a process slot (the low byte) and a number. The
+		 * receiver has one slot for each sender, because the QPs of one slot
 		 * share a send window.
 		 */
 		from->qp = create(from, QPN, blocks);

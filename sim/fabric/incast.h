@@ -62,8 +62,8 @@ struct rn_incast_result {
 	uint32_t used;
 	/* highest number of bytes in the bottleneck's queue in that quarter of the run */
 	uint32_t queue_last;
-	/* The fields from here on describe the whole run. @queue_max: highest number of
-	 * bytes in the bottleneck's queue.
+	/* @queue_max: highest number of bytes in the bottleneck's queue. This member and
+	 * the following ones are about the whole run.
 	 */
 	uint32_t queue_max;
 	uint64_t delivered; /* number of packets that the bottleneck has carried */

@@ -17,12 +17,12 @@ enum {
 
 /* ---- Boards: memory that rocind shares for reading ---- */
 
-/* A mapped board: a table of ids that rocind shares for reading (cm_board.h). The list
- * has one board for each rocind that has opened a channel in this process, the newest
- * first. When a rocind is replaced, it hands its channels to its successor, which has a
- * board of its own; if two boards have entries for the same channels, the newer board is
- * valid. A list entry is complete before it becomes visible, and is never removed,
- * because another thread may be reading it.
+/* A mapped board: a table of rdma_cm ids that rocind shares with this process for reading
+ * (cm_board.h). The list has one board for each rocind that has opened a channel in this
+ * process, the newest first. When a rocind is replaced, its successor takes over its
+ * channels and has a board of its own. If two boards have entries for the same channel,
+ * the newer board is valid. A list entry is complete before it becomes visible, and is
+ * never removed, because another thread may be reading it.
  */
 struct board {
 	const struct rn_cm_board_memory *mem;
@@ -30,8 +30,8 @@ struct board {
 };
 static _Atomic(struct board *) boards;
 
-/* Maps a board. If there is no memory for that, the board is not used: queries then go to
- * rocind, and the end of rocind is not reported to the program.
+/* Maps a board, unless it is mapped already. If there is no memory for this, the board is
+ * not used: queries then go to rocind, and the program is not told when rocind ends.
  */
 void rnk_cm_ids_take_board(int fd)
 {
@@ -82,8 +82,9 @@ struct since {
 	bool has_ended;
 };
 
-/* Tree (tsearch(3)) of struct since. There is an entry for each id that was reported as
- * removed, or has ended, since rocind ended; sorted by channel, kind and number.
+/* Tree (tsearch(3)) of struct since, sorted by channel, kind and number. It has an entry
+ * for each id for which DEVICE_REMOVAL was reported, or which was destroyed, after rocind
+ * had ended.
  */
 static void *tree;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -142,8 +143,8 @@ static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t numb
 
 /* ---- Answers in place of rocind, after it has ended ---- */
 
-/* Must DEVICE_REMOVAL be reported for the id? It is reported once, if the id is bound to
- * a device and the program has given it a uid.
+/* Returns true if DEVICE_REMOVAL must still be reported for the id. It is reported once
+ * for each id that is bound to a device and to which the program has given a uid.
  */
 static bool is_to_be_told(uint64_t channel, uint32_t number, struct rn_cm_life *life)
 {

@@ -19,8 +19,8 @@
 
 #include "transport/io/rocind/cm_board.h"
 
-/* Maps a board that came from rocind; the caller closes @fd. Earlier boards stay mapped:
- * channels that they served may still be open.
+/* Maps the board whose descriptor @fd came from rocind. The caller closes @fd. Earlier
+ * boards stay mapped, because channels whose ids they show may still be open.
  */
 void rnk_cm_ids_take_board(int fd);
 
@@ -42,7 +42,7 @@ bool rnk_cm_ids_read_life(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 int rnk_cm_ids_get_event(uint64_t channel, void *out, size_t out_len);
 
 /**
- * rnk_cm_ids_end() - Destroy an id, or leave a group
+ * rnk_cm_ids_end() - Destroy an id, or leave a group, after rocind has ended
  * @life:	The entry of the id on the board as it was before the command was sent to
  *	rocind, which may have executed the command before it ended; NULL: there was none
  * @out:	Out: struct rdma_ucm_destroy_id_resp; @out_len bytes

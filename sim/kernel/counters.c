@@ -16,7 +16,7 @@
 #include "redirect.h"
 #include "transport/io/host/runtime_dir.h"
 
-/* The files of the tree that a path names: all counters of a port, or one of them. */
+/* Names files of the simulated sysfs: all counters of a port, or one of them. */
 struct place {
 	const char *dir; /* directory of the counters; dir_len bytes */
 	size_t dir_len;
@@ -62,8 +62,9 @@ static bool parse_path(const char *path, struct place *p)
 	return !strchr(p->file, '/');
 }
 
-/* Writes a number into a file of the directory, if the file exists. While it is
- * rewritten, the file is never empty, and it becomes shorter only if the number does.
+/* Writes a number into a file of the directory, if the file exists. While the file is
+ * rewritten, a reader never finds it empty. It becomes shorter only if the number has
+ * fewer digits.
  */
 static void write_counter(const struct place *p, const char *name, uint64_t value)
 {

@@ -53,9 +53,10 @@ static bool read_inode(int fd, ino_t *inode)
 	return true;
 }
 
-/* Is the descriptor still that of our socket? The program may have closed it, so the
- * inode is compared. (A bound name could not be used for that: a network namespace has
- * only a million of them, and one user could take all.)
+/* Returns true if the descriptor of the command socket is still ours. The program may
+ * have closed it and opened another file, so the inode is compared. (A bound name could
+ * not be used for that: a network namespace has only a million of them, and one user
+ * could take all.)
  */
 static bool is_there(const struct rnk_cm_path *path)
 {
@@ -85,8 +86,9 @@ static void make_key(void)
 		at_end = (pthread_key_t)-1;
 }
 
-/* Has the other end been closed? rocind closes a command socket when the program has
- * closed the channel, and all sockets when rocind ends.
+/* Returns true if rocind has closed the other end of the socket. It does so with a
+ * command socket when the program has closed the channel, and with all sockets when
+ * rocind ends.
  */
 static bool has_gone(int fd)
 {
@@ -183,8 +185,8 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out)
 		}
 	}
 	pthread_once(&once, make_key);
-	/* Without the key, the descriptors of a thread would stay open when the thread
-	 * ends.
+	/* This key has the destructor that closes a thread's sockets. Without it, they
+	 * would stay open when the thread ends.
 	 */
 	if (at_end == (pthread_key_t)-1 || pthread_setspecific(at_end, &mine))
 		return -ENOMEM;
@@ -226,8 +228,8 @@ static bool may_be(int fd)
 		1);
 }
 
-/* Returns the channel number in a descriptor's socket name; 0: not a descriptor of
- * rdma_cm. Keeps errno.
+/* Returns the channel number in the name of the socket @fd, or 0 if @fd is not a
+ * descriptor of rdma_cm. Keeps errno.
  */
 static uint64_t number_of(int fd)
 {
@@ -279,8 +281,8 @@ static int open_by_rocind(void)
 	return fd;
 }
 
-/* Opens a channel, with cancellation disabled: open() is a cancellation point, and a
- * thread that is cancelled there would leak the half-open channel.
+/* Opens a channel. Cancellation is disabled meanwhile: open() is a cancellation point,
+ * and a thread that is cancelled there would leak the half-open channel.
  */
 int rnk_cm_open(int flags)
 {
@@ -508,14 +510,15 @@ static int exchange(int fd, uint64_t number, struct command *c)
 	if (rc != -ESHUTDOWN)
 		return rc;
 	rnk_cm_path_close(path);
-	/* rocind is running, but has not accepted the command socket, because it has no
+	/* rocind is running, but has closed the new command socket, because it has no
 	 * free descriptors.
 	 */
 	return has_gone(fd) ? rc : -ENOMEM;
 }
 
-/* Waits for the byte that announces an event, as the descriptor's O_NONBLOCK says, and
- * fetches the event. The event may be gone, because another thread has destroyed its id.
+/* Gets an event of the channel. First waits for the byte that announces it, or not if the
+ * program has set O_NONBLOCK. If another thread has destroyed the id of the event
+ * meanwhile, there may be no event any more.
  */
 static int get_event(int fd, uint64_t number, struct command *c)
 {
@@ -537,9 +540,9 @@ static int get_event(int fd, uint64_t number, struct command *c)
 
 /* ---- Commands that need data from the board ---- */
 
-/* Copies data from the board to the address in the program's memory that the command
- * names, which may be invalid.
- * Return: result of the command; -ENODATA: rocind must answer.
+/* Copies an answer from the board to the address in the program's memory that the command
+ * names. The address may be invalid. Return: result of the command; -ENODATA: rocind must
+ * answer.
  */
 static int copy_out(const struct command *c, const void *answer, size_t len)
 {
@@ -588,10 +591,10 @@ static int answer_by_board(int fd, uint64_t number, struct command *c)
 	return rc == -ENODATA ? exchange(fd, number, c) : rc;
 }
 
-/* Executes DISCONNECT, and does not wait for rocind if the id has a connection. rocind
- * may execute a later command on another command socket first. That is harmless: if it
- * migrates the id, rocind still finds the id; if it destroys the id, it ends the
- * connection, too.
+/* Executes DISCONNECT. If the id has a connection, does not wait until rocind has
+ * executed the command. So rocind may execute a later command on another command socket
+ * before this one. That is harmless: if the later command migrates the id, rocind still
+ * finds the id; if the later command destroys the id, it ends the connection, too.
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
@@ -614,7 +617,9 @@ static enum rn_cm_kind kind_of_object(const struct command *c)
 	return c->kind.has_group ? RN_CM_KIND_GROUP : RN_CM_KIND_ID;
 }
 
-/* Lets rocind destroy an id or leave a group. rocind may do so and end before it answers.
+/* Lets rocind destroy an id or leave a group. rocind may do so and then end before it
+ * answers. So this function reads what the board says about the id before it sends the
+ * command, and passes that to rnk_cm_ids_end() if rocind has ended.
  */
 static int destroy(int fd, uint64_t number, struct command *c)
 {
@@ -629,8 +634,8 @@ static int destroy(int fd, uint64_t number, struct command *c)
 		       : rc;
 }
 
-/* Returns the result of a command after rocind has ended. destroy() handles its own
- * commands in that case.
+/* Returns the result of a command that rocind cannot execute because it has ended. For
+ * commands that destroy, destroy() does this.
  */
 static int result_without_rocind(uint64_t number, const struct command *c)
 {

@@ -44,7 +44,7 @@ bool rnk_cm_is_node(const char *mapped);
  */
 int rnk_cm_open(int flags);
 
-/* Returns the channel number of a descriptor; 0: not a descriptor of rdma_cm.
+/* Returns the channel number of a descriptor, or 0 if it is not a descriptor of rdma_cm.
  * Keeps errno.
  */
 uint64_t rnk_cm_number(int fd);
@@ -67,10 +67,10 @@ ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
 /* A command socket (path): the connection by which a thread sends commands to
  * rocind (rocin/cmdev.h).
  *
- * Each thread has one for each of the channels that it used last; they are closed when
- * the thread ends. A command socket may be unusable at any time: programs close
- * descriptors that they have not opened, and a fork() child has copies of its parent's
- * sockets, which it must not use.
+ * Each thread has a command socket for each of the few channels that it has used most
+ * recently. They are closed when the thread ends. A command socket may be unusable at any
+ * time: programs close descriptors that they have not opened, and a fork() child has
+ * copies of its parent's sockets, which it must not use.
  *
  * Threads: any; no locks.
  */

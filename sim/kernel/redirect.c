@@ -75,8 +75,8 @@ static void fd_path(char buf[static 32], int fd)
 	buf[sizeof(dir) - 1 + n] = '\0';
 }
 
-/* Stores the path of the tree as realpath() and getcwd() return it. Without /proc: the
- * path @given, without slashes at its end.
+/* Stores the path of the tree in the form that realpath() and getcwd() return. If /proc
+ * is not mounted, this is the path @given without slashes at its end.
  */
 static void canonicalise(int fd, const char *given)
 {
@@ -177,8 +177,8 @@ static const char *find_prefix(const char *norm)
 	return NULL;
 }
 
-/* Adds a component to the normalised path. Return: its new length, or 0 if it is too long
- * to be a prefix.
+/* Adds a component to the normalised path. Returns the new length of the path, or 0 if it
+ * is too long to be a prefix of simulated paths.
  */
 static size_t push(char norm[static PREFIX_MAX], size_t len, const char *name, size_t n)
 {
@@ -199,9 +199,9 @@ static size_t pop(char norm[static PREFIX_MAX], size_t len)
 }
 
 /* Splits @path into one of the prefixes of the tree and the unchanged @rest. ".." removes
- * a path component by name until a prefix is complete; that is right, because /sys,
- * /sys/class and /dev contain no symbolic links on the way to the prefixes. A ".." behind
- * the prefix is left to the kernel.
+ * a path component by name until a prefix is complete. This gives the same result as the
+ * kernel's way, because /sys, /sys/class and /dev contain no symbolic links on the way to
+ * the prefixes. A ".." behind the prefix is left to the kernel.
  */
 static const char *split(const char *path, const char **rest)
 {
@@ -265,8 +265,8 @@ const char *rnk_map(const char *path, char *buf, size_t size)
 		return path;
 	prefix_len = strlen(prefix);
 	rest_len = strlen(rest);
-	/* This is no assertion, because another thread of the program may be changing the
-	 * string.
+	/* The program may pass a string that another of its threads is changing, so a
+	 * longer string than before is no bug here and must not fail an assertion.
 	 */
 	if (tree.len + prefix_len + rest_len + 1 > size)
 		return path;

@@ -56,8 +56,8 @@ size_t rnk_mapped_size(const char *path);
  */
 const char *rnk_map(const char *path, char *buf, size_t size);
 
-/* Returns the name by which a program knows @path: for a path in the tree the part behind
- * the tree's own path, otherwise @path.
+/* Returns the name by which a program knows @path. For a path in the tree, this is the
+ * part behind the path of the tree; otherwise it is @path.
  */
 const char *rnk_unmapped(const char *path);
 

@@ -46,9 +46,9 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 }
 
 /* --------------------------------------------------------- descriptors for events */
-/* Uses libc's functions and not bare system calls: ThreadSanitizer tracks descriptors by
- * these functions. If it has not seen a descriptor being opened or closed, it reports a
- * race in the program.
+/* Opens @path by libc's functions, not by bare system calls, because ThreadSanitizer
+ * tracks descriptors by these functions. If it had not seen a descriptor being opened or
+ * closed, it would report a race in the program.
  */
 static int reopen(const char *path)
 {
@@ -72,8 +72,8 @@ static int open_by_proc(const char *proc_fd_dir)
 	return fd;
 }
 
-/* Opens a FIFO under a random name. Process and thread numbers would not be unique,
- * because several pid namespaces may use one directory.
+/* Creates a FIFO under a random name and opens it. A name made of process and thread
+ * numbers would not be unique, because several pid namespaces may use one directory.
  */
 static int open_by_fifo(const char *fifo_dir)
 {
@@ -152,9 +152,9 @@ static int create_comp_channel(struct ib_uverbs_attr *out)
 }
 
 /* Answers a command of the old write() interface that comes in an ioctl. libibverbs
- * probes for the ioctl interface with a command that has neither request nor
- * response; the kernel refuses it as too short, and that error means that there is an
- * ioctl interface.
+ * probes for the ioctl interface by a command that has neither request nor response. The
+ * kernel refuses this command as too short, and by that error libibverbs knows that there
+ * is an ioctl interface. This function returns the same.
  */
 static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -170,8 +170,8 @@ static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 	return -EOPNOTSUPP;
 }
 
-/* Answers UVERBS_METHOD_ASYNC_EVENT_ALLOC, which is sent if the provider has not set
- * async_fd, and by ibv_import_device().
+/* Answers UVERBS_METHOD_ASYNC_EVENT_ALLOC. libibverbs sends it in ibv_import_device(),
+ * and for a device whose provider has not set async_fd.
  */
 static int alloc_async_event(struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -190,7 +190,7 @@ static int alloc_async_event(struct ib_uverbs_ioctl_hdr *hdr)
 }
 
 /* Methods that are answered. QUERY_GID_TABLE and QUERY_GID_ENTRY are left out on purpose:
- * without them libibverbs reads the GIDs of each device from sysfs, which is simulated.
+ * if they fail, libibverbs reads the GIDs of a device from sysfs, which is simulated.
  */
 static const struct method {
 	uint16_t object_id;

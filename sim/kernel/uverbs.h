@@ -13,8 +13,9 @@
 
 #include <stdbool.h>
 
-/* Is this a request to a device of Rocin? Such devices are /dev/null (character device
- * 1:3) under another name, and nothing else sends a verbs request to that. Keeps errno.
+/* Returns true if this is a request to a device of Rocin. The uverbs devices of Rocin are
+ * copies of /dev/null (character device 1:3) under another name, and nothing else sends a
+ * verbs request to such a device. Keeps errno.
  */
 bool rnk_is_uverbs_request(int fd, unsigned long request);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.c - runs of a model: all runs, by depth-first search over the states; a
- * repetition of a run that was found, with a text for each step; and one random run.
+/* explore.c - runs the model of a litmus test in one of three ways: all runs, by
+ * depth-first search over the states; a repetition of a run that was found, with a text
+ * for each step; one random run.
  *
  * A state is recognised by its 128-bit digest. Moves that are marked eager are made at
  * once and without alternatives, since that loses no final state. The search branches
@@ -52,8 +53,8 @@ static void add_bytes(uint64_t digest[2], const void *bytes, size_t len)
 		add(digest, word);
 }
 
-/* Adds a TLP to the digest. Leaves out seq, which is only a count, and hop, which the
- * queue of the TLP determines.
+/* Adds a TLP to the digest. Two members are left out: seq, which is only a count, and
+ * hop, which follows from the queue in which the TLP is.
  */
 static void add_tlp(uint64_t digest[2], const struct rn_tlp *tlp)
 {
@@ -76,8 +77,8 @@ static void add_fabric(uint64_t digest[2], const struct rn_fabric *f)
 	}
 }
 
-/* Computes a digest that is the same for equal states, even if the TLPs lie at different
- * places in the fabrics.
+/* Computes the digest of a state. Equal states have equal digests, even if their TLPs lie
+ * at different places in the arrays of the fabrics.
  */
 static void digest_state(const struct rn_model_plan *plan, const struct rn_model *m,
 			 uint64_t digest[2])
@@ -156,7 +157,9 @@ static int grow(struct seen *seen)
 	return 0;
 }
 
-/* Adds the state to the set. Returns 1 if it is new, 0 if it is known, or -ENOMEM. */
+/* Adds a state to the set of states that were visited. Returns 1 if it is new, 0 if it is
+ * in the set already, or -ENOMEM.
+ */
 static int note_state(struct search *s, const struct rn_model *state)
 {
 	uint64_t digest[2];
@@ -258,8 +261,8 @@ static int enter(struct search *s)
 	return 0;
 }
 
-/* Makes the next move from the deepest state, or goes back one level if all its moves
- * were tried. Returns 0 or -ENOMEM.
+/* Makes the next possible move from the deepest state of the search. If all moves of that
+ * state were made, goes back one level. Returns 0 or -ENOMEM.
  */
 static int advance(struct search *s)
 {
@@ -383,7 +386,9 @@ static void forget(struct tracer *tr, unsigned node, const struct rn_tlp *tlp)
 
 /* ---- Texts of steps ---- */
 
-/* Returns the cell at an address; each cell of a test has an address of its own. */
+/* Returns the number of the cell (location of the test) at an address. Each cell has an
+ * address of its own.
+ */
 static unsigned cell_at(const struct rn_model_plan *plan, uint64_t addr)
 {
 	unsigned i = 0;
@@ -540,8 +545,8 @@ static void add_result(struct rn_text *t, const struct rn_model_plan *plan,
 	add_value(t, plan, value);
 }
 
-/* If a newer write to the same location is in flight while bytes are read, adds this to
- * the text.
+/* Some bytes have just been read. If a newer write to the same location is still in
+ * flight, adds a note about that to the text of the step.
  */
 static void add_late(struct rn_text *t, struct tracer *tr, struct rn_litmus_step *step)
 {
@@ -607,8 +612,8 @@ static void add_words(struct tracer *tr, struct rn_litmus_step *step,
 
 /* ---- Texts of steps: TLPs that were overtaken ---- */
 
-/* Sets the TLP that @tlp overtakes in its queue, and the rule that allows this. @tlp is
- * still in the queue.
+/* Finds the TLP that @tlp overtakes in its queue, and the rule that allows this, and
+ * stores both in @step. The caller calls this while @tlp is still in the queue.
  */
 static void add_passed(struct tracer *tr, struct rn_litmus_step *step,
 		       const struct rn_tlp *tlp)
@@ -691,12 +696,12 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 /* ---- Random runs ---- */
 
 enum {
-	/* Maximum number of steps of a run; the run then ends, even if threads still
-	 * wait.
+	/* Maximum number of steps of a run. After this number the run ends, even if
+	 * threads have not finished.
 	 */
 	STEPS_MAX = 20 * 1000,
-	/* On average one step in ANY_ONE_IN moves a random TLP, even one that the driver
-	 * holds back.
+	/* One step in ANY_ONE_IN, on average, moves a random TLP, even one that the
+	 * driver would hold back.
 	 */
 	ANY_ONE_IN = 32,
 };
@@ -704,8 +709,8 @@ enum {
 struct chance {
 	const struct rn_model_run *run;
 	struct rn_driver driver[RN_LITMUS_NODES];
-	/* Random numbers by which agents are chosen; the driver of each fabric has a
-	 * random sequence of its own.
+	/* Sequence of random numbers for the choice of the agent that makes the next
+	 * step. The driver of each fabric has another sequence.
 	 */
 	struct rn_random agents;
 };
@@ -724,7 +729,9 @@ static void init_chance(struct chance *c, const struct rn_model_run *run, uint64
 	}
 }
 
-/* Moves one TLP of some fabric. Returns false if all drivers hold their TLPs back. */
+/* Moves one TLP of some fabric, which its driver chooses. Returns false if all drivers
+ * hold their TLPs back.
+ */
 static bool move_some_tlp(struct chance *c)
 {
 	unsigned nodes = c->run->plan->test->nodes,
@@ -754,8 +761,8 @@ static bool step(struct chance *c)
 	if (n == 0)
 		return false;
 	if (n > agents && rn_random_scaled(&c->agents, ANY_ONE_IN) == 0) {
-		/* Moves any TLP, because a driver may hold back the TLPs that a spinning
-		 * thread waits for.
+		/* No driver has moved a TLP, but a spinning thread may be waiting for
+		 * one. So any TLP is moved.
 		 */
 		rn_model_move(c->run,
 			      &move[agents + rn_random_scaled(&c->agents, n - agents)]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.h - runs of a litmus test: finds all final states by trying every schedule,
- * repeats one run step by step, or makes one random run.
+/* explore.h - runs of a litmus test. Finds all final states by trying every schedule,
+ * repeats one of these runs step by step, or makes one random run.
  */
 #ifndef RN_LITMUS_EXPLORE_H
 #define RN_LITMUS_EXPLORE_H
@@ -32,7 +32,8 @@ struct rn_explore {
 /**
  * rn_explore() - Find all final states by depth-first search over all moves
  *
- * Return: 0 or -ENOMEM. The caller must call rn_explore_free() in both cases.
+ * Return: 0 with the final states in @e, or -ENOMEM. The caller must call
+ * rn_explore_free() in both cases.
  */
 int rn_explore(const struct rn_model_plan *plan, struct rn_explore *e);
 void rn_explore_free(struct rn_explore *e);

@@ -44,8 +44,8 @@ static bool is_at_comment(const struct rn_litmus_parser *p)
 	return begins(p->at, p->end, "(*");
 }
 
-/* Skips blanks and comments. A comment that does not end is not skipped, so that
- * rn_lex_fail() reports it.
+/* Skips blanks and comments. Stops at the beginning of a comment that does not end, so
+ * that rn_lex_fail() reports that place.
  */
 void rn_lex_blank(struct rn_litmus_parser *p)
 {

@@ -69,8 +69,9 @@ struct rn_litmus_qp {
 	bool is_called, is_rung;
 };
 
-/* A CQ. Each QP has one for sends and one for receives, unless the test has a shared CQ:
- * `cq c: q,p.r`.
+/* A CQ. Each QP has one for sends and one for receives, unless the test defines a CQ that
+ * queues share: `cq c: q,p.r` is the CQ of the sends and receives of q, and of the
+ * receives of p.
  */
 struct rn_litmus_cq {
 	char name[RN_LITMUS_NAME]; /* "q", "q.r" or "c" */
@@ -84,15 +85,15 @@ struct rn_litmus_rq {
 	uint8_t node;
 	uint8_t nic;
 	bool is_shared;
-	/* The program posts its receives by doorbells (recv). Otherwise there is a
-	 * receive for each message from the beginning.
+	/* The program posts the receives of this queue by doorbells (instruction recv).
+	 * If false, there is a receive for each message from the beginning.
 	 */
 	bool is_rung;
 };
 
 /* clang-format off */
-/* Work requests: symbol in this file, word in litmus tests, what follows the word
- * (form_*() in parse_instr.c), and verbs request (RN_WR_*).
+/* Table of work requests: symbol in this file, word in litmus tests, form of what follows
+ * the word (form_*() in parse_instr.c), and operation of verbs (RN_WR_*).
  */
 #define RN_LITMUS_REQUESTS(X)                                \
 	X(WRITE,  "write",  message, RDMA_WRITE)             \
@@ -115,8 +116,8 @@ enum rn_litmus_op {
 #define X(symbol, word, form, request) RN_LITMUS_##symbol,
 	RN_LITMUS_REQUESTS(X)
 #undef X
-	/* Doorbells for a WRITE. The NIC learns what to write only from the WQE, which it
-	 * reads from memory (BELL) or gets with the doorbell (BLUE).
+	/* Doorbells for a WRITE whose WQE the program has written itself. The NIC reads
+	 * the WQE from memory (BELL), or gets it with the doorbell (BLUE).
 	 */
 	RN_LITMUS_BELL,
 	RN_LITMUS_BLUE,
@@ -150,7 +151,9 @@ static inline bool rn_litmus_is_work(enum rn_litmus_op op)
 	return op >= RN_LITMUS_WRITE && op < RN_LITMUS_POLL;
 }
 
-/* Is this work request announced by a doorbell of the program, not by a verbs call? */
+/* Returns true if the program announces this work request by a doorbell of its own.
+ * Returns false if it posts the request by a verbs call.
+ */
 static inline bool rn_litmus_is_rung(enum rn_litmus_op op)
 {
 	return op == RN_LITMUS_BELL || op == RN_LITMUS_BLUE;
@@ -261,8 +264,8 @@ struct rn_litmus_verdict {
 	uint8_t count;
 	/* The condition is true if all terms are. */
 	struct rn_litmus_term term[RN_LITMUS_TERMS];
-	/* Knobs in which the verdict differs from the mode `typical`, as text for
-	 * rn_pcie_parse(); may be empty.
+	/* Knobs for which this verdict holds, if it differs from that for mode `typical`;
+	 * text for rn_pcie_parse(). May be empty.
 	 */
 	char knobs[RN_LITMUS_TEXT];
 	/* All relaxed locations of the verdict, a bit mask of indices. */
@@ -274,8 +277,8 @@ struct rn_litmus_verdict {
 struct rn_litmus_test {
 	char name[RN_LITMUS_TEXT];
 	char about[4 * RN_LITMUS_TEXT];
-	/* Ordering rules on which the verdicts rest, as the manual names them: "P6 P4
-	 * GV1".
+	/* Names of the ordering rules on which the verdicts rest, such as "P6 P4 GV1".
+	 * The manual has the rules.
 	 */
 	char rules[RN_LITMUS_TEXT];
 	char opt[RN_LITMUS_TEXT]; /* knobs that all verdicts of the test have */
@@ -359,8 +362,8 @@ bool rn_litmus_same_outcome(const struct rn_litmus_test *t,
 			    const struct rn_litmus_outcome *a,
 			    const struct rn_litmus_outcome *b);
 
-/* Returns true if the condition of @v is true. A term whose value is absent is false,
- * even with !=.
+/* Returns true if the condition of @v holds in the final state @outcome. A comparison
+ * with an absent value is false, even if it is !=.
  */
 bool rn_litmus_holds(const struct rn_litmus_verdict *v,
 		     const struct rn_litmus_outcome *outcome);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model.c - the state machine: memory, TLPs and their moves. The moves of threads are in
- * model_thread.c, those of NICs in model_nic.c.
+/* model.c - the state machine of a litmus test: memory, TLPs and their moves. The moves
+ * of threads are in model_thread.c, those of NICs in model_nic.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -251,8 +251,8 @@ void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned i
 	rn_fabric_move(rn_model_fabric(run->plan, run->m, node), &ops, &host, index);
 }
 
-/* Returns true if all TLPs of this queue come from one queue of one agent. Moving the
- * first TLP from that queue into @queue early then changes no order.
+/* Returns true if all TLPs of @queue come from one queue of one agent. Then it changes no
+ * order if the first TLP of that queue moves into @queue early.
  */
 static bool has_one_source(unsigned queue)
 {
@@ -282,8 +282,8 @@ static bool goes_first(const struct rn_fabric *f, unsigned queue, unsigned index
 	return true;
 }
 
-/* Returns true if the TLP is a CQE for which no thread polls without waiting. The arrival
- * of this CQE only lets a waiting thread continue.
+/* Returns true if the TLP is a CQE of a CQ that no thread polls without waiting (tryp).
+ * Then the arrival of the CQE has no effect but to let a waiting thread continue.
  */
 static bool is_awaited_cqe(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -298,8 +298,8 @@ static unsigned qp_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp
 	return plan->work[rn_tag_number(tlp->tag)].qp;
 }
 
-/* Returns true for a doorbell of a queue that only one thread rings. The arrival of this
- * doorbell only lets the NIC start a work request, or fetch a receive.
+/* Returns true if the TLP is a doorbell for a queue that only one thread rings. Then its
+ * arrival has no effect but to let the NIC start a work request, or fetch a receive.
  */
 static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -309,9 +309,9 @@ static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn
 	       plan->is_posted_by_one[qp_of(plan, tlp)];
 }
 
-/* Returns true if the arrival of @tlp, the last completion of a read, causes no memory
- * access at once. It causes one if the NIC has fetched a value that may be an address in
- * its own memory.
+/* @tlp is the last completion of a read. Returns true if its arrival does not cause an
+ * access to memory at once. It causes one if the NIC has fetched a value that may be an
+ * address in its own memory.
  */
 static bool is_end_silent(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -365,9 +365,9 @@ static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_
 	return cell[0];
 }
 
-/* Returns true if this load of `wait' would find another value than it waits for. Its
- * only effect would be to push writes, which can move by themselves, so the load is left
- * where it is.
+/* @tlp is a load of the instruction `wait'. Returns true if this load would find another
+ * value than the one that the thread waits for. The load would then only push writes,
+ * which can move by themselves, so the search leaves the load where it is.
  */
 static bool would_miss(const struct rn_model_run *run, const struct rn_fabric *f,
 		       const struct rn_tlp *tlp)

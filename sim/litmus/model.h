@@ -9,16 +9,17 @@
  *	move	one step of one agent, or of one TLP to its next queue
  *
  * A NIC works as follows. Requester: work requests start in posting order, a fenced one
- * when no READ, atomic, FLUSH or ATOMIC WRITE before it is unfinished; their bytes are
- * gathered with one read per granule; packets go out in order. A work request that a
- * doorbell announced is fetched when it starts: the NIC reads the WQE and follows
- * addresses (an SGE list, the payload) until it finds numbers. Responder: packets are
- * executed in order (with nic.ooo packets of WRITEs in any order). Where the program
- * posts the receives (recv), their WQEs are fetched in order, some time after the
- * doorbell; a SEND or WRITE with immediate takes the next one, and waits for it. For each
- * READ, atomic, FLUSH and ATOMIC WRITE the responder has a context, which makes the
- * accesses to memory. Contexts start in order, but WRITEs that come later may be executed
- * before a context starts. Answers leave in order. Each packet carries one granule.
+ * when all READs, atomics, FLUSHes and ATOMIC WRITEs before it are finished. The NIC
+ * gathers the bytes of a request with one read per granule, and sends the packets in
+ * order. It fetches a work request that a doorbell announced when the request starts: the
+ * NIC reads the WQE and follows addresses (an SGE list, the payload) until it finds
+ * numbers. Responder: packets are executed in order (with nic.ooo packets of WRITEs in
+ * any order). Where the program posts the receives (recv), their WQEs are fetched in
+ * order, some time after the doorbell; a SEND or WRITE with immediate takes the next one,
+ * and waits for it. For each READ, atomic, FLUSH and ATOMIC WRITE the responder has a
+ * context, which makes the accesses to memory. Contexts start in order, but WRITEs that
+ * come later may be executed before a context starts. Answers leave in order. Each packet
+ * carries one granule.
  *
  * Threads: none; the caller serialises.
  */
@@ -79,23 +80,23 @@ struct rn_model_plan {
 	uint8_t first_cell[RN_LITMUS_LOCATIONS], cell_count[RN_LITMUS_LOCATIONS];
 	struct rn_model_cell cell[RN_MODEL_CELLS];
 	struct rn_model_work work[RN_LITMUS_OPS];
-	/* Numbers of the streams (rn_tlp.stream) of both ends of a QP, counted from 1 in
-	 * each NIC.
+	/* Numbers of the streams (rn_tlp.stream) of the QP at its requester and at its
+	 * responder. Each NIC numbers its streams from 1.
 	 */
 	uint8_t stream[RN_LITMUS_QPS], peer_stream[RN_LITMUS_QPS];
 	bool is_posted_by_one[RN_LITMUS_QPS];
 	struct rn_model_doorbell receive[RN_LITMUS_RECVS];
 	uint8_t recv_stream[RN_LITMUS_RQS];
-	/* for each receive queue: one thread posts all its receives; all messages that
-	 * consume its receives arrive at one QP
+	/* For each receive queue. is_fed_by_one: one thread posts all its receives.
+	 * is_taken_by_one: all messages that consume its receives arrive at one QP.
 	 */
 	bool is_fed_by_one[RN_LITMUS_RQS], is_taken_by_one[RN_LITMUS_RQS];
-	/* the responder's NIC has no other QP and fetches no receives, and this QP
-	 * carries only messages, no READs or atomics
+	/* For each QP: the responder's NIC has no other QP and fetches no receives, and
+	 * only messages arrive at the QP, no READs or atomics.
 	 */
 	bool is_only_end[RN_LITMUS_QPS];
-	/* Sending the reads by which the requester fetches a WQE and its data has no
-	 * other effect, see rn_is_silent().
+	/* For each QP: sending the reads by which the requester fetches a WQE and its
+	 * data has no other effect than that they enter a queue (see rn_is_silent()).
 	 */
 	bool is_fetch_silent[RN_LITMUS_QPS];
 	bool is_polled_by_one[RN_LITMUS_CQS];
@@ -130,15 +131,15 @@ struct rn_model_request {
 	bool is_modified;
 	uint8_t position; /* index in the send queue */
 	uint8_t answered; /* number of pieces of a READ that the requester has got */
-	/* Fetches for a work request that a doorbell announced: the location that is
-	 * being read, the number of fetches that have begun, and a bit mask of the cells
-	 * whose values have arrived. These values are in @value until the payload is
-	 * known.
+	/* State of the fetches for a work request that a doorbell announced. fetch_loc:
+	 * location that is being read. fetches: number of fetches that have begun. The
+	 * bit mask that follows: cells of the location whose values have arrived; these
+	 * values are in @value until the payload is known.
 	 */
 	uint8_t fetch_loc, fetches;
 	uint16_t fetched;
-	/* bit masks of pieces: read by the requester, executed at the responder, returned
-	 * by it
+	/* Bit masks of the pieces of the request that the requester has read, that the
+	 * responder has executed, and that the responder has returned.
 	 */
 	uint16_t gathered, executed, returned;
 	uint8_t taken; /* number of the receive that was consumed, from 1; 0: none */
@@ -152,8 +153,8 @@ struct rn_model_queue {
 };
 
 struct rn_model_recv_queue {
-	/* number of receives that were announced by a doorbell, whose fetch has begun,
-	 * and that messages have taken
+	/* Number of receives that a doorbell has announced, number of those whose fetch
+	 * has begun, and number of those that messages have taken.
 	 */
 	uint8_t posted, begun, taken;
 	uint8_t receive[RN_LITMUS_RECVS];
@@ -173,8 +174,8 @@ struct rn_model_ring {
 	uint32_t arrived; /* bit mask of slots whose CQE has arrived */
 };
 
-/* Only elements that the test uses (`threads', `works' ...) ever change, so a digest can
- * leave out the others.
+/* Only the elements of arrays that the test uses (as many as `threads', `works' ... of
+ * the plan say) ever change, so a digest can leave out the others.
  */
 struct rn_model {
 	bool is_full; /* a fabric had no free place: the test is too large */
@@ -207,8 +208,8 @@ struct rn_move {
 	uint8_t kind;
 	uint8_t who;
 	uint16_t what;
-	/* If this move is made first, no final state is lost, so other moves need not
-	 * be tried.
+	/* No final state is lost if this move is made before all others, so the search
+	 * need not try the others.
 	 */
 	bool is_eager;
 };
@@ -233,7 +234,8 @@ struct rn_model_run {
 /**
  * rn_model_plan() - Compute the plan of a test
  *
- * Return: 0, or -E2BIG if the test has more granules or TLPs than the model has room for.
+ * Return: 0 with @plan filled in, or -E2BIG if the test has more granules or TLPs than
+ * the model has room for.
  */
 int rn_model_plan(struct rn_model_plan *plan, const struct rn_litmus_test *test,
 		  const struct rn_litmus_setup *setup);
@@ -241,8 +243,8 @@ int rn_model_plan(struct rn_model_plan *plan, const struct rn_litmus_test *test,
 /* Sets the initial state. @m: plan->size bytes, 8-byte aligned. */
 void rn_model_init(const struct rn_model_plan *plan, struct rn_model *m);
 
-/* Writes all possible moves to @moves, which has room for RN_MODEL_MOVES. Returns their
- * number; 0: the state is final.
+/* Writes all moves that are possible in the present state to @moves, which has room for
+ * RN_MODEL_MOVES. Returns their number; 0: the state is final.
  */
 unsigned rn_model_moves(const struct rn_model_run *run, struct rn_move *moves);
 

@@ -19,8 +19,8 @@ enum rn_model_use {
 	RN_USE_GATHER,
 	/* Read by a context of the responder; number: work request, piece. */
 	RN_USE_SERVE,
-	/* Doorbell for a work request; number: work request. The value is the WQE that
-	 * comes with it, if one does.
+	/* Write of a doorbell for a work request. The number in the tag is that of the
+	 * work request. The value is the WQE, if the doorbell brings it along.
 	 */
 	RN_USE_DOORBELL,
 	/* read of a WQE and of the data that the WQE names; number: work request, piece:
@@ -121,9 +121,9 @@ static inline uint16_t rn_all_pieces(const struct rn_model_work *work)
 	return (uint16_t)((1u << work->pieces) - 1);
 }
 
-/* Returns true if a read that is sent only enters a queue, and reads memory later. Such a
- * read can be sent early without losing a final state: it blocks no other TLP, and fewer
- * writes are in front of it.
+/* Returns true if a read from agent @from to agent @to only enters a queue when it is
+ * sent, and reads memory later. The search can send such a read early without losing a
+ * final state: the read blocks no other TLP, and fewer writes are in front of it.
  */
 static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 				unsigned to)
@@ -134,7 +134,9 @@ static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 /* ---- TLPs (model.c) ---- */
 /* Issues a TLP. Returns false if there is no route. */
 bool rn_model_issue(const struct rn_model_run *run, unsigned node, struct rn_tlp *tlp);
-/* Returns a write or read of one cell, with kind, target, addr and len set. */
+/* Returns a TLP that writes or reads one cell, with the members kind, target, addr and
+ * len set. The caller sets the others.
+ */
 struct rn_tlp rn_model_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			   unsigned requester, unsigned cell);
 void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned index);
@@ -157,7 +159,9 @@ bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_
 
 /* ---- The NIC (model_nic.c) ---- */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
-/* Notes that the value of a cell that the NIC fetches for a work request has arrived. */
+/* The caller reports that the value of a cell that the NIC fetches for a work request has
+ * arrived.
+ */
 void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_start(const struct rn_model_run *run, unsigned qp);
@@ -178,8 +182,8 @@ void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
 void rn_model_recv_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_fetch(const struct rn_model_run *run, unsigned rq);
 void rn_model_do_take(const struct rn_model_run *run, unsigned work);
-/* Has the message taken a receive whose WQE is valid, so that it can be written to a
- * buffer?
+/* Returns true if the message has taken a receive, and the WQE of that receive is valid,
+ * so that the message can be written to a buffer.
  */
 bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
 /* Returns the cell at the responder that a piece of a message is written to or read from.
@@ -189,9 +193,9 @@ bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
 unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 			      unsigned piece);
 
-/* Returns the number of the piece with which a message consumes its receive. A SEND needs
- * the buffer, so it consumes the receive with its first piece; a WRITE with immediate,
- * which only reports its end by the receive, with its last piece.
+/* Returns the number of the piece with which a message consumes its receive. For a SEND
+ * this is the first piece, because it needs the buffer of the receive. For a WRITE with
+ * immediate it is the last piece, because only its end is reported by the receive.
  */
 static inline unsigned rn_taking_piece(const struct rn_model_work *work)
 {
@@ -208,7 +212,9 @@ static inline bool rn_is_any_order(const struct rn_model_run *run)
 void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
 		   const struct rn_tlp *tlp);
 
-/* Returns the step of a NIC for an instruction. @does: what it does, such as "starts". */
+/* Returns a step of a trace that describes an action of a NIC for an instruction. @does:
+ * verb that names the action, such as "starts".
+ */
 static inline struct rn_litmus_step rn_model_nic_step(unsigned node, unsigned nic,
 						      uint8_t thread, uint8_t instr,
 						      const char *does)

@@ -8,8 +8,8 @@
 
 /* ---- Acknowledgements and responses at the requester, and its CQEs ---- */
 
-/* Returns true if the payload writes of all messages up to this one have arrived. A write
- * inside a GPU counts as arrived.
+/* Returns true if the payload writes of all messages of the QP up to this one have
+ * arrived. A write that has entered a GPU counts as arrived.
  */
 static bool is_placed(const struct rn_model_run *run, unsigned work)
 {
@@ -41,8 +41,8 @@ static bool is_returned(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->returned == rn_all_pieces(rn_work(run, work));
 }
 
-/* Returns true if the context of @work has done all its accesses; its writes may still be
- * in flight.
+/* Returns true if the responder context of @work has made all its accesses. Its writes
+ * may still be in flight.
  */
 static bool is_served(const struct rn_model_run *run, unsigned work)
 {
@@ -69,7 +69,7 @@ static bool is_answerable(const struct rn_model_run *run, unsigned work)
 	return is_served(run, work);
 }
 
-/* Returns true if no write of this NIC is in flight for which a CQE would have to wait.
+/* Returns true if this NIC has no write in flight behind which a CQE would have to wait.
  */
 static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned nic)
 {
@@ -85,9 +85,9 @@ static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned
 	return true;
 }
 
-/* Returns true if processing the answer early loses no final state, because that writes
- * no result and at most a CQE that no write delays and for which no thread polls without
- * waiting.
+/* Returns true if no final state is lost when the requester processes the answer to @work
+ * at once. This is so if processing it writes no result, and writes no CQE or one that no
+ * write delays and for which no thread polls without waiting.
  */
 static bool is_eager(const struct rn_model_run *run, unsigned work)
 {
@@ -204,8 +204,9 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 
 /* ---- Contexts of READs, atomics, FLUSH and ATOMIC WRITE at the responder ---- */
 
-/* Returns true if another atomic of this NIC holds the lock of the word: from its read
- * until its write has left the queue of its QP (nic.queues=perqp).
+/* Returns true if another atomic of this NIC holds the lock of the word that @work
+ * accesses. An atomic holds it from its read until its write has left the queue of its QP
+ * (only with nic.queues=perqp).
  */
 static bool is_locked(const struct rn_model_run *run, unsigned work)
 {
@@ -242,10 +243,10 @@ struct before {
 	bool all_served, atomics_served;
 };
 
-/* May the responder execute this request now? An ATOMIC WRITE waits for all responder
- * contexts before it; so does a READ with rr=serial, while a pipelined READ waits for
- * none. An atomic waits for the atomics before it, as the table of the specification
- * says, and a FLUSH as well, because it covers them.
+/* Returns true if the responder may execute this request now. An ATOMIC WRITE waits for
+ * all responder contexts before it; so does a READ with rr=serial, while a pipelined READ
+ * waits for none. An atomic waits for the atomics before it, as the table of the
+ * specification says, and so does a FLUSH, because it flushes what they wrote.
  */
 static bool may_serve(const struct rn_model_run *run, unsigned work,
 		      const struct before *before)
@@ -383,7 +384,8 @@ void rn_model_do_serve(const struct rn_model_run *run, unsigned work)
 	}
 }
 
-/* Returns true if the atomic writes: a compare and swap whose comparison failed does not.
+/* Returns true if the atomic @work writes to the word, in which it has found @old. A
+ * compare and swap whose comparison has failed does not write.
  */
 static bool has_matched(const struct rn_model_run *run, unsigned work, int64_t old)
 {
@@ -414,8 +416,8 @@ static void serve_moves(const struct rn_model_run *run, struct rn_moves *to)
 			rn_add_move(to, RN_MOVE_MODIFY, i, 0, false);
 }
 
-/* Performs the second half of an atomic that the NIC performs: issues the write, or only
- * ends the atomic if the comparison failed.
+/* Performs the second half of an atomic that the NIC executes as a read and a write:
+ * issues the write, or only ends the atomic if the comparison has failed.
  */
 void rn_model_do_modify(const struct rn_model_run *run, unsigned work)
 {
@@ -484,11 +486,11 @@ static bool is_reachable(const struct rn_model_run *run, unsigned work, int64_t 
 	       rn_qp(run, rn_work(run, work)->qp)->node;
 }
 
-/* Uses the @count values of a completed fetch. If all are the same address, the NIC
- * follows that address; if they are the payload, the request uses them. Other values are
- * no valid WQE: the request then never gets its bytes, so neither it nor any request
- * behind it proceeds. The requests before it complete, since completions come in posting
- * order (rule V4).
+/* Uses the @count values that the NIC has got by a fetch for @work. If all are the same
+ * address, the NIC fetches what is there. If they are the payload, the request uses them.
+ * Other values are no valid WQE: the request then never gets its bytes, so neither it nor
+ * any request behind it proceeds. The requests before it complete, since completions come
+ * in posting order (rule V4).
  */
 static void use_fetched(const struct rn_model_run *run, unsigned work, unsigned count)
 {
@@ -631,8 +633,8 @@ static bool is_executed(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->executed == all;
 }
 
-/* Returns true if the packet writes into a queue that only this QP uses, so that
- * executing it early changes no order.
+/* Returns true if the packet is written to a queue that only this QP uses. Then the
+ * search can execute the packet early, because that changes no order.
  */
 static bool is_execute_eager(const struct rn_model_run *run,
 			     const struct rn_model_work *w, unsigned piece)
@@ -649,8 +651,8 @@ static bool is_execute_eager(const struct rn_model_run *run,
 	return !(is_last && run->plan->is_tried[qp->recv_cq]);
 }
 
-/* May this packet be executed before earlier ones? Not before an earlier packet that
- * writes the same bytes, unless the location is relaxed.
+/* Returns true if the responder may execute this packet before earlier ones. It may not
+ * overtake a packet that writes the same bytes, unless the location is relaxed.
  */
 static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 				  unsigned piece)
@@ -678,9 +680,9 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 }
 
 /* Adds the moves that execute those packets of one work request that may be executed now.
- * @in_order: all packets of earlier requests have been executed. Packets leave the
- * requester in order, each after its bytes were gathered. A packet that needs a receive
- * waits for one.
+ * @in_order is true if all packets of earlier requests have been executed. Packets leave
+ * the requester in order, each after its bytes were gathered. A packet that needs a
+ * receive waits for one.
  */
 static void packet_moves(const struct rn_model_run *run, unsigned work, bool in_order,
 			 struct rn_moves *to)

@@ -37,8 +37,8 @@ void rn_model_post_receive(const struct rn_model_run *run, unsigned receive)
 	q->receive[q->posted++] = (uint8_t)receive;
 }
 
-/* If all @count values are the address of one location in the memory of the NIC's host,
- * returns that location; else NONE.
+/* Returns the location whose address all @count values are, if it lies in the memory of
+ * the NIC's host. Otherwise returns NONE.
  */
 static unsigned buffer_at(const struct rn_model_run *run, unsigned receive,
 			  unsigned count)
@@ -79,8 +79,8 @@ static bool may_fetch(const struct rn_model_run *run, unsigned rq)
 	       (q->begun == 0 || run->m->receive[q->receive[q->begun - 1]].is_fetched);
 }
 
-/* May the reads of the next WQE be sent at once, because sending them has no other effect
- * (rn_is_silent())?
+/* Returns true if the reads of the next WQE can be sent at once, because sending them has
+ * no other effect than that they enter a queue (rn_is_silent()).
  */
 static bool is_fetch_eager(const struct rn_model_run *run, unsigned rq)
 {
@@ -137,8 +137,8 @@ unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 	       piece;
 }
 
-/* Have all packets been executed that precede the one with which @work consumes a
- * receive? @position: position of the work request in its queue.
+/* Returns true if all packets before the one with which @work consumes a receive have
+ * been executed. @position is the position of the work request in its queue.
  */
 static bool is_first_in_order(const struct rn_model_run *run,
 			      const struct rn_model_queue *q, unsigned position)

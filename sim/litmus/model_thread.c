@@ -145,8 +145,8 @@ static void launch(const struct rn_model_run *run, unsigned thread, unsigned ins
 	rn_model_issue(run, code->node, &tlp);
 }
 
-/* Sends a doorbell: a write to the NIC, with the WQE in it (blue) or without (bell,
- * recv).
+/* Sends a doorbell: a write to the NIC. For the instruction blue, @value is the WQE that
+ * comes with it; bell and recv send no WQE.
  */
 static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		 int64_t value)
@@ -342,8 +342,8 @@ static bool is_fenced(const struct rn_model_run *run, unsigned thread)
 	return true;
 }
 
-/* Returns true if the location keeps the value that the thread waits for, once it has
- * this value. A `wait' for another value may miss it, like any loop that loads.
+/* Returns true if the location keeps the value that the thread waits for once it has it.
+ * If it does not keep the value, the `wait' may miss it, like any loop of loads.
  */
 static bool is_lasting(const struct rn_model_run *run, unsigned thread, unsigned loc)
 {
@@ -436,9 +436,9 @@ static bool is_same_place(const struct rn_litmus_instr *a,
 	return !is_call(a->op) && !is_call(b->op) && a->loc == b->loc;
 }
 
-/* May the store @later leave the store buffer before @earlier? A verbs call or a launch
- * contains a store fence before its doorbell. BlueFlame registers are mapped
- * write-combining, so no processor orders writes to them.
+/* Returns true if the store @later may leave the store buffer before @earlier. A verbs
+ * call or a launch contains a store fence before its doorbell. BlueFlame registers are
+ * mapped write-combining, so no processor orders writes to them.
  */
 static bool may_leave_before(const struct rn_model_run *run,
 			     const struct rn_litmus_instr *later,

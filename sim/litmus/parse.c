@@ -133,8 +133,8 @@ static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	return true;
 }
 
-/* Parses the name of a QP, which is copied to @name. Returns the QP, or NULL after an
- * error message.
+/* Parses the name of a QP and copies it to @name. Returns the QP, or NULL after it has
+ * set an error message.
  */
 static struct rn_litmus_qp *parse_qp_name(struct rn_litmus_parser *p,
 					  struct rn_litmus_test *t,
@@ -286,8 +286,8 @@ static bool parse_item(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_fail(p, "'@' of a location or ':' of a QP");
 }
 
-/* Checks the knobs of the test after all locations are known, because relaxed=
- * names locations.
+/* Checks the knobs of the test. This is done after all locations are known, because the
+ * knob relaxed= names locations.
  */
 static bool check_opt(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 		      const struct rn_litmus_parser *place)
@@ -302,7 +302,9 @@ static bool check_opt(struct rn_litmus_parser *p, const struct rn_litmus_test *t
 	return rn_lex_fail_name(p, "knobs", err);
 }
 
-/* Sets @number to the index of the observed value, which is added if it is new. */
+/* Sets *@number to the index of @what among the values that the test observes. Adds @what
+ * if it is not there.
+ */
 static bool observe(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 		    const struct rn_litmus_observed *what, uint8_t *number)
 {
@@ -397,8 +399,8 @@ static bool parse_condition(struct rn_litmus_parser *p, struct rn_litmus_test *t
 	       rn_lex_char(p, ')');
 }
 
-/* Parses knobs in brackets and keeps their text. Checks them, and sets the locations that
- * relaxed= names.
+/* Parses the knobs in brackets before a verdict, and keeps their text in @v. Checks the
+ * knobs, and stores the locations that relaxed= names.
  */
 static bool parse_knobs(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 			struct rn_litmus_verdict *v)

@@ -421,9 +421,9 @@ static const struct form *find_form(const char *name)
 	return NULL;
 }
 
-/* Notes whether work requests come to the QP by verbs calls or by doorbells. Both
- * together are an error: a verbs call and a doorbell of the program would write the same
- * send queue.
+/* Notes whether the program posts work requests to the QP by verbs calls or rings its
+ * doorbell itself. A test that does both is an error, because a verbs call and the
+ * program would write the same send queue.
  */
 static bool note_way(struct cell *c)
 {

@@ -33,17 +33,17 @@ bool rn_lex_register(struct rn_litmus_parser *p, uint8_t *reg);
 struct rn_lex_text {
 	const char *what, *stops;
 };
-/* Reads the text up to one of the characters @text->stops or the end, without comments
- * and with single blanks.
+/* Copies the text up to one of the characters @text->stops, or up to the end. Leaves out
+ * comments, and replaces several blanks by one.
  */
 bool rn_lex_raw(struct rn_litmus_parser *p, const struct rn_lex_text *text, char *buf,
 		size_t len);
-/* Copies [from, to) without comments and with single blanks. Returns the length; if it is
- * @len or more, the text did not fit.
+/* Copies [@from, @to) to @buf, without comments, and with one blank in place of several.
+ * Returns the length; if that is @len or more, the text did not fit.
  */
 size_t rn_lex_fold(const char *from, const char *to, char *buf, size_t len);
-/* Checks that the @used characters of @what, such as "this name", fit in @len with
- * their NUL.
+/* Checks that @used characters and a NUL fit into @len bytes. @what names the text in the
+ * error message, such as "this name".
  */
 bool rn_lex_is_short(struct rn_litmus_parser *p, const char *what, size_t used,
 		     size_t len);

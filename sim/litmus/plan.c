@@ -14,8 +14,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Divides a location into cells. The location gets the least aligned address that its
- * alignment allows, so that granule boundaries split it.
+/* Divides a location into cells. The location gets an address that is aligned as the test
+ * says and not more, so that granule boundaries split the location as often as possible.
  */
 static int plan_location(struct rn_model_plan *plan, unsigned loc)
 {
@@ -121,8 +121,8 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
-/* Has a work request room for the cells of each location? A WQE may contain the address
- * of any location.
+/* Returns true if the array of fetched values in a work request has room for the cells of
+ * each location. A WQE may contain the address of any location.
  */
 static bool can_fetch(const struct rn_model_plan *plan)
 {
@@ -214,8 +214,8 @@ static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsign
 	return false;
 }
 
-/* Computes the properties of receive queues. The queue of an SRQ belongs to no QP and has
- * a stream of its own. @streams: number of streams of each NIC.
+/* Computes the properties of receive queues. The queue of an SRQ belongs to no QP, so it
+ * gets a stream of its own. @streams: number of streams of each NIC, updated.
  */
 static void plan_recv_queues(struct rn_model_plan *plan,
 			     uint8_t streams[RN_LITMUS_NODES][RN_AGENT_COUNT])

@@ -56,8 +56,8 @@ static uint8_t find_node(const struct rn_litmus_test *t, const char *name)
 	return RN_LITMUS_NONE;
 }
 
-/* Returns @first + N for a @name that is @prefix and the digit N; NONE if it is not, or
- * if N is not below @count.
+/* If @name is @prefix followed by one digit N, and N is less than @count, returns @first
+ * + N. Otherwise returns NONE.
  */
 static uint8_t numbered(const char *name, const char *prefix, unsigned first,
 			unsigned count)

@@ -10,9 +10,9 @@
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* Returns true if the simulation changes nothing: memory is written as memcpy()
- * would write it, and the plugin describes the device to the program as it does
- * without the simulation.
+/* Returns true if the simulation with these knobs changes nothing: it writes memory as
+ * memcpy() does, and describes the device to the program as it would be described without
+ * the simulation.
  */
 static bool is_strict(const struct rn_pcie_knobs *k)
 {
@@ -33,8 +33,8 @@ static const struct rn_pcie_knobs *api_knobs(void)
 static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access)
 {
-	/* Makes the guard's SIGSEGV handler the first one again, because the program may
-	 * have installed a handler of its own in the meantime.
+	/* The program may have installed a SIGSEGV handler of its own meanwhile, so this
+	 * makes the guard's handler the first one again.
 	 */
 	(void)rn_guard_install();
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);

@@ -329,8 +329,9 @@ static bool parse_field(struct parser *p, struct line_tokens *w, struct rn_scn_l
 	return false;
 }
 
-/* Returns the field that begins with @word, or RN_F_COUNT. A field without a name is
- * found by its value, and *@bare is true then.
+/* Returns the field of @verb that the word @word begins, or RN_F_COUNT if there is none.
+ * @word is the name of the field. If the field is written without its name, @word is its
+ * value, and *@bare is true.
  */
 static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 				    bool *bare)

@@ -28,8 +28,8 @@ bool rnk_loopback_is_for(const void *caller)
 	return false;
 }
 
-/* Finds the first entry of the interface and family that still has IFF_LOOPBACK, that is,
- * no device has used it yet.
+/* Finds the first entry of the list @all for this interface and address family that has
+ * the flag IFF_LOOPBACK. An entry that has been given to a device no longer has it.
  */
 static struct ifaddrs *find(struct ifaddrs *all, const char *ifname, int family)
 {

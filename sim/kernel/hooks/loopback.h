@@ -19,8 +19,8 @@ struct rn_netdev;
 /* Is @caller, a return address, in libfabric or a provider that it has loaded? */
 bool rnk_loopback_is_for(const void *caller);
 
-/* Changes the entries of loopback interfaces that have devices: for each device one entry
- * of each family gets the device's first address.
+/* Changes the entries of loopback interfaces that have devices of Rocin. For each device,
+ * one entry of each address family gets the device's first address of that family.
  */
 void rnk_loopback_show(struct ifaddrs *all, const struct rn_netdev *devs, unsigned count);
 

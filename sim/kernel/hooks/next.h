@@ -64,8 +64,9 @@ static inline void *rnk_next(enum rnk_fn fn)
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(&name))rnk_next(RNK_FN_##name))
 
-/* Reads the argument @mode of open() or openat() if the flags say that there is one.
- * __O_TMPFILE includes the bit of O_DIRECTORY.
+/* Gets the argument @mode of open() or openat() into a variable, if the flags say that
+ * there is one. __O_TMPFILE includes the bit of O_DIRECTORY, so all of its bits are
+ * compared.
  */
 #define TAKE_MODE(mode, flags)                                                   \
 	do {                                                                     \

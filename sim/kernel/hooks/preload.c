@@ -58,9 +58,10 @@ __attribute__((constructor(101))) static void start(void)
 
 /* ---- Functions that open files ---- */
 
-/* To be used before a file of the tree is opened. If the file is /dev/infiniband/rdma_cm,
- * returns a descriptor from rnk_cm_open(), because the file in the tree only shows that
- * the device exists. If it is a counter, writes the present value into the file.
+/* Each hook that opens a file uses this first. If the file is /dev/infiniband/rdma_cm,
+ * the hook returns a descriptor from rnk_cm_open(), because the file in the tree only
+ * shows that the device exists. If the file is a counter, its present value is written
+ * into it.
  */
 #define BEFORE_OPEN(path, mapped, flags)             \
 	do {                                         \
@@ -71,8 +72,8 @@ __attribute__((constructor(101))) static void start(void)
 		rnk_counters_refresh((mapped));      \
 	} while (0)
 
-/* Returns the path like REDIRECT(), and writes the present values of the counters to
- * which the path leads.
+/* Evaluates to the same path as REDIRECT(). Before that, writes the present values into
+ * the counters to which the path leads.
  */
 #define REDIRECT_TO_READ(path)                          \
 	({                                              \
@@ -394,8 +395,8 @@ RNK_EXPORT ssize_t llistxattr(const char *path, char *names, size_t len)
 
 /* ---- Functions that return paths ---- */
 
-/* Translates a path that libc has written back to its /sys name, in place: it only
- * gets shorter.
+/* Replaces the path of a file in the tree, which libc has written to @path, by its /sys
+ * name. The name is shorter, so it fits.
  */
 static char *unmap(char *path)
 {
@@ -528,10 +529,10 @@ RNK_EXPORT int glob64(const char *pattern, int flags, int (*errfunc)(const char 
 	return GLOB_IN_TREE(glob64, pattern, flags, errfunc, result, 64);
 }
 
-/* Callbacks of the running ftw() and nftw(). A callback has no context argument, so the
- * program's callback is stored per thread during the walk. Walks may nest. The /sys name
- * of a file is the last part of its path in the tree, so the callback gets a pointer into
- * that path.
+/* The program's callbacks of the ftw() or nftw() that is running. A callback has no
+ * context argument, so they are stored per thread during the walk. Walks may nest. The
+ * /sys name of a file is the last part of its path in the tree, so the callback gets a
+ * pointer into that path.
  */
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -613,9 +614,9 @@ RNK_EXPORT int nftw64(const char *path, __nftw64_func_t fn, int descriptors, int
 
 /* ---- fts_open() ---- */
 
-/* Copies the list of roots, with simulated paths redirected: one block, which the caller
- * frees; fts_open() keeps no pointer to it. Returns NULL if no path is simulated, or if
- * there is no memory.
+/* Copies the list of roots for fts_open(), with the paths of simulated files replaced by
+ * those in the tree. The copy is one block, which the caller must free; fts_open() keeps
+ * no pointer to it. Returns NULL if no path is simulated, or if there is no memory.
  */
 static char **redirect_roots(char *const *roots)
 {

@@ -3,11 +3,11 @@
  * that set signal handlers and masks, and those that close descriptors.
  *
  * The device accesses memory that the program may have unmapped, and notices by SIGSEGV.
- * A program that replaces the device's handler, or blocks the signal, would die of the
- * next one. So the parts of the device with such a handler (mem_guard.h) are called
- * first: they store the program's handler and call it after their own. Not covered are
- * system calls that a program makes by itself, and handlers that run with the signals
- * blocked by their sa_mask.
+ * A program that replaces the device's handler, or blocks the signal, would be killed by
+ * the next SIGSEGV. So these hooks call the parts of the device that have such a handler
+ * (mem_guard.h) first. Those store the program's handler, and call it after their own.
+ * Not covered are system calls that a program makes by itself, and handlers that run with
+ * the signals blocked by their sa_mask.
  *
  * Descriptors of the device (own_fd.h) stay open, even if the program closes descriptors
  * that it has not opened: close() of such a descriptor fails with EBADF, as if it were
@@ -239,9 +239,9 @@ RNK_EXPORT int sigignore(int sig)
 	return set_handler(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 
-/* The functions below restore a saved signal mask, if one was saved, and do not return.
- * Whether one was saved cannot be told from the function that the program calls: the
- * function setjmp() saves the mask, the macro does not.
+/* The functions below restore the signal mask that setjmp() saved, if it saved one, and
+ * do not return. The name of the function that the program calls does not tell whether a
+ * mask was saved: the function setjmp() saves it, the macro setjmp() does not.
  */
 RNK_EXPORT void siglongjmp(sigjmp_buf env, int val)
 {

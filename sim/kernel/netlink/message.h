@@ -4,9 +4,9 @@
  * libmnl does the same, but the preloaded library is loaded into other people's programs
  * and must not bring libraries with it.
  *
- * Attributes are written until a datagram is full; then @full is set, and the caller
- * removes the unfinished message by restoring the length that it had stored before.
- * Nothing here does I/O or allocates.
+ * Attributes are written until a datagram is full; then these functions set @full, and
+ * the caller must remove the unfinished message by restoring the length that the datagram
+ * had before it. Nothing here does I/O or allocates.
  */
 #ifndef RNK_NETLINK_MESSAGE_H
 #define RNK_NETLINK_MESSAGE_H
@@ -17,8 +17,9 @@
 #include "rocin/types.h"
 
 enum {
-	/* Bytes of a datagram. Programs that use libmnl receive with 8192 bytes or a
-	 * page, if that is less; the kernel's own datagrams are of this size, too.
+	/* Size of a datagram in bytes. Programs that use libmnl receive into a buffer of
+	 * 8192 bytes, or of a page if that is smaller. The kernel's own datagrams are of
+	 * this size, too.
 	 */
 	RNK_NL_DATAGRAM = 4096,
 };
@@ -37,8 +38,8 @@ static inline size_t rnk_nl_padded(size_t len)
 	return (len + NLMSG_ALIGNTO - 1) & ~(size_t)(NLMSG_ALIGNTO - 1);
 }
 
-/* Reserves @len bytes, which are zeroed up to the next multiple of four. Returns NULL if
- * they do not fit.
+/* Reserves @len bytes in the datagram, and zeroes them up to the next multiple of four.
+ * Returns their address, or NULL if they do not fit.
  */
 static inline void *rnk_nl_reserve(struct rnk_nl_buf *b, size_t len)
 {

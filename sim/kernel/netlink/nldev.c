@@ -52,8 +52,8 @@ struct answer {
 	uint32_t port_id;
 };
 
-/* A command's function: answers a request for one object, or for all objects
- * (NLM_F_DUMP). Return: 0, or -errno.
+/* Function that answers a command, for one object or for all objects (NLM_F_DUMP).
+ * Returns 0 or -errno.
  */
 typedef int command_fn(struct answer *a);
 
@@ -207,7 +207,8 @@ static int dump_ports(struct answer *a)
 static int get_system(struct answer *a)
 {
 	begin_answer(a, RDMA_NLDEV_CMD_SYS_GET);
-	/* All programs that use the tree see the same devices, so the mode is "shared".
+	/* All programs that use the tree see the same devices, so the mode is 1
+	 * ("shared": network namespaces share devices).
 	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
 	/* madvise(MADV_DONTFORK) is not needed: the processor copies the data, so no
@@ -382,7 +383,8 @@ static const struct kind_rules {
 			      false, put_srq },
 };
 
-/* Writes an object and the id of its process; rdma(8) looks up the name of the process.
+/* Writes an object and the pid of its process. The name of the process is left out,
+ * because rdma(8) looks it up.
  */
 static void put_item(struct rnk_nl_buf *b, const struct kind_rules *r,
 		     const struct rnk_nl_item *item)
@@ -729,7 +731,8 @@ static const struct command *find_command(uint16_t type)
 	return &commands[op];
 }
 
-/* Calls @visit with each request of a datagram, until it returns something other than 0.
+/* Calls @visit with each request of a datagram, until @visit returns something other than
+ * 0. Returns the last result of @visit.
  */
 static int for_each_request(const uint8_t *data, size_t len,
 			    int (*visit)(void *ctx, const struct nlmsghdr *hdr,
@@ -839,8 +842,9 @@ struct visit {
 	const struct rnk_nl_asker *asker;
 };
 
-/* Carries out a request that is no control message. Return: 0, -errno, or -EINTR: the
- * answer ends with NLMSG_DONE, so no acknowledgement follows.
+/* Executes a request that is no netlink control message. Return: 0 or -errno, for which
+ * the caller sends an acknowledgement; -EINTR: the answer ends with NLMSG_DONE, so the
+ * caller must send none.
  */
 static int carry_out(struct answer *a)
 {

@@ -62,8 +62,8 @@ struct rnk_nl_asker {
 	bool wants_reasons;
 };
 
-/* Gets a datagram of an answer, which is valid during the call only. Return: 0, or -errno
- * to stop.
+/* Function that gets a datagram of an answer. @data is valid during the call only.
+ * Returns 0, or -errno if no more datagrams are to be passed.
  */
 typedef int rnk_nl_send_fn(void *ctx, const void *data, size_t len);
 
@@ -86,8 +86,8 @@ unsigned rnk_nldev_needs(const void *data, size_t len);
 int rnk_nldev_answer(const struct rnk_nl_view *view, const struct rnk_nl_asker *asker,
 		     const void *data, size_t len, rnk_nl_send_fn *send, void *ctx);
 
-/* Returns a counter of a device: the sum of all programs that use it, and of those that
- * have ended.
+/* Returns a counter of a device, summed over all programs that use the device and those
+ * that have ended. @ended: the sums of the latter.
  */
 uint64_t rnk_nl_counter(const struct rn_stats_list *programs, const char *ibdev,
 			const uint64_t *ended, enum rn_stat stat);

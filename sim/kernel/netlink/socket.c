@@ -102,8 +102,8 @@ static void discard_all(int fd)
 		;
 }
 
-/* Binds the socket, if the program has not, and connects it to itself. Return: its port,
- * or 0 with errno.
+/* Connects the socket to itself, after binding it if the program has not bound it.
+ * Returns its port, or 0 with errno.
  */
 static uint32_t become_own_peer(int fd)
 {
@@ -169,8 +169,9 @@ static int send_answer(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* Sends one datagram as soon as the program has made room for it. Return: false if the
- * buffer stays full for ten seconds, or the program has closed the socket.
+/* Sends one datagram, as soon as the receive buffer of the socket has room for it.
+ * Returns false if the buffer stays full for ten seconds, or if the program has closed
+ * the socket.
  */
 static bool send_patiently(int fd, const void *data, size_t len)
 {
@@ -224,8 +225,8 @@ static int start_thread(struct backlog *b)
 	return -rc;
 }
 
-/* Passes the waiting datagrams to a new thread, with a descriptor of the socket of its
- * own.
+/* Starts a thread that sends the waiting datagrams, and gives it a copy of them and a
+ * duplicate of the socket's descriptor.
  */
 static int hand_over(const struct backlog *waiting)
 {

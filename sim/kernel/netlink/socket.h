@@ -43,7 +43,9 @@ enum {
  */
 int rnk_nl_open(int type, const char *tree);
 
-/* Could a message to this address be a request to a kernel? Costs no system call. */
+/* Returns true if a message to this address may be a request to the kernel. Makes no
+ * system call.
+ */
 static inline bool rnk_nl_is_to_kernel(const void *addr, socklen_t len)
 {
 	const struct sockaddr_nl *a = addr;

@@ -96,9 +96,9 @@ static uint64_t read_ended(const char *dir, const struct wanted *wanted, unsigne
 	return number;
 }
 
-/* Gathers the running programs, and the counters of those that have ended. Tries again if
- * a program ends meanwhile, because its counters could then be counted twice or not at
- * all.
+/* Gathers the statistics of the running programs, and the counters of those that have
+ * ended. If a program ends meanwhile, starts again, because its counters could have been
+ * counted twice or not at all.
  */
 static void gather_programs(struct rn_stats_list *list, const struct wanted *wanted,
 			    unsigned count)

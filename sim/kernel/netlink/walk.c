@@ -15,8 +15,9 @@ static enum rn_stats_kind record_kind(enum rnk_nl_kind kind)
 	return of[kind];
 }
 
-/* Has an earlier protection domain of the program the same context? Contexts have no
- * records of their own: each context is found through its first protection domain.
+/* Returns true if an earlier protection domain in the copy belongs to the same context.
+ * Contexts have no records of their own, so a context is reported with its first
+ * protection domain.
  */
 static bool is_known_context(const struct rn_stats_copy *copy, size_t at)
 {

@@ -157,8 +157,8 @@ static int parse_word(struct rn_declare_rule *r, const char *word, const struct 
 		"is none of all, size>=, size<=, range=, access=, program=, gpu=");
 }
 
-/* Copies the text before the next character of @stops into @word, and moves *@at to
- * that character.
+/* Copies the text from *@at up to the next character of @stops into @word, and moves *@at
+ * to that character.
  */
 static int next_word(const char **at, const char *stops, char word[WORD_MAX],
 		     const struct parser *p)

@@ -60,8 +60,8 @@ static void read_rules(void)
 
 /* ---------------------- replacement of the program's pages by a memfd */
 
-/* Returns true if the mappings cover [lo, hi) without a gap and @accept accepts each
- * of them.
+/* Returns true if mappings of this process cover [@lo, @hi) without a gap, and @accept
+ * returns true for each of them.
  */
 static bool all_mappings(uintptr_t lo, uintptr_t hi,
 			 bool (*accept)(const struct rn_mapping *m,
@@ -104,8 +104,9 @@ static bool is_in_place(const struct rn_declared *d)
 	return d->engine && all_mappings(d->lo, d->hi, is_memfd_of, d);
 }
 
-/* Moves the contents of the pages to the memfd. From mprotect() on, stores of other
- * threads fault and wait in the handler for the host lock.
+/* Moves the contents of the pages of @d to the memfd @fd. Once this function has called
+ * mprotect(), stores of other threads to the pages fault, and wait in the SIGSEGV handler
+ * for the host lock.
  */
 static int move_pages(struct rn_declared *d, int fd, char *engine)
 {
@@ -122,10 +123,10 @@ static int move_pages(struct rn_declared *d, int fd, char *engine)
 	return 0;
 }
 
-/* Replaces the pages of @d by those of a memfd with the same contents; sets engine and
- * inode. Called with the host lock held. @d must be active already, so that other threads
- * that store to its pages meanwhile wait in the handler. Returns 0, -ENOTSUP if the
- * memory is not private anonymous memory, or -ENOMEM.
+/* Replaces the pages of @d by those of a memfd with the same contents, and sets @d's
+ * engine and inode. The caller must hold the host lock, and must have made @d active, so
+ * that other threads that store to its pages meanwhile wait in the handler. Returns 0,
+ * -ENOTSUP if the memory is not private anonymous memory, or -ENOMEM.
  */
 static int replace_pages(struct rn_declared *d)
 {
@@ -207,8 +208,8 @@ int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out)
 	return 0;
 }
 
-/* Returns the lowest start in (@addr, @end) of a piece that is active or may become
- * active again; @end if there is none.
+/* Returns the lowest start of a piece in (@addr, @end) that is active, or is inactive and
+ * may become active again. Returns @end if there is none.
  */
 static uintptr_t next_active(uintptr_t addr, uintptr_t end)
 {
@@ -234,8 +235,8 @@ static bool is_whole_pages(const struct rn_declared *d)
 	return d->lo % RN_GPU_PAGE == 0 && d->hi % RN_GPU_PAGE == 0;
 }
 
-/* Makes @d active and replaces its pages if possible. Called with the host lock held; @d
- * must be in the list of pieces.
+/* Makes the piece @d active, and replaces its pages if possible. The caller must hold the
+ * host lock, and must have put @d into the list of pieces.
  */
 static void activate_piece(struct rn_declared *d)
 {
@@ -278,9 +279,9 @@ static void deactivate_piece(struct rn_declared *d)
 	rn_gpu_bar_take(d->gpu, -(int64_t)(d->hi - d->lo));
 }
 
-/* Finds an inactive piece of @gpu that contains @addr and whose pages are still those
- * of its memfd. If the program has mapped other pages there, the piece loses its
- * second mapping.
+/* Returns an inactive piece of @gpu that contains @addr and whose pages are still those
+ * of its memfd; NULL if there is none. If the program has mapped other pages there, the
+ * piece loses its second mapping.
  */
 static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t addr)
 {
@@ -328,8 +329,9 @@ static struct rn_declared *take_piece(bool put_back)
 	return next++;
 }
 
-/* Takes a new piece that begins at @lo: the rest of its first page, or all whole pages
- * before @hi.
+/* Takes a piece that has not been used, and lets it begin at @lo. It ends at the end of
+ * the first page if @lo is not the start of a page, else at the last page boundary before
+ * @hi.
  */
 static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -348,7 +350,7 @@ static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t
 	return d;
 }
 
-/* Sets @out to an active piece that contains @lo and ends at @hi or before: a reused
+/* Sets *@out to an active piece that contains @lo and ends at @hi or before: a reused
  * piece or a new one. Called with the host lock held. Returns 0 or -ENOMEM.
  */
 static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
@@ -376,7 +378,9 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 }
 
 /* ---------------------------------------- registrations of declared memory */
-/* Counts one user less for each piece in [lo, hi). Called with the host lock held. */
+/* Decrements the number of users of each piece in [lo, hi). Called with the host lock
+ * held.
+ */
 static void release_range(uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
@@ -389,8 +393,8 @@ static void release_range(uintptr_t lo, uintptr_t hi)
 	}
 }
 
-/* Counts one user more for each piece in [lo, hi), and makes the pieces that are missing.
- * Called with the host lock held. Returns 0 or -errno.
+/* Increments the number of users of each piece in [lo, hi), and makes pieces where there
+ * are none. Called with the host lock held. Returns 0 or -errno.
  */
 static int declare_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {

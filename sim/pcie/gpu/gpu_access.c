@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gpu_access.c - accesses to memory by the CPU, by kernels and by streams of a GPU.
  *
- * CPU		rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads: trap.c
- * kernel	rn_gpu_load(), rn_gpu_store(); plain accesses go to the dev view
- * stream	rn_gpu_wait_value32()
+ * CPU             rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads are in
+ * trap.c kernel   rn_gpu_load(), rn_gpu_store(); plain accesses go to the dev view stream
+ * rn_gpu_wait_value32()
  *
  * An access is a TLP if it crosses a link; an access of an agent to its own memory, and
  * any access with place=now, is a plain load or store. A kernel is a thread of the
@@ -20,8 +20,8 @@
 #include "gpu_internal.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* Issues a write; forces it if it is a doorbell. Called with the host lock held. Returns
- * 0 or -EFAULT.
+/* Issues a write. If it is a doorbell, also forces it, so that it arrives at once. Called
+ * with the host lock held. Returns 0 or -EFAULT.
  */
 static int send_write(struct rn_host *h, struct rn_tlp *tlp, void *bytes)
 {
@@ -47,14 +47,15 @@ static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes
 }
 
 /* Issues one TLP of @requester to the memory at @addr, with an operand of at most 8
- * bytes. Forces a read; a write is posted, and forced only with RN_TLP_BELL. Called
- * without the host lock. Returns 0, or -EFAULT if nothing is mapped at @addr.
+ * bytes. A read is forced to arrive at once. A write is posted, and is forced only if
+ * @flags has RN_TLP_BELL. Called without the host lock. Returns 0, or -EFAULT if nothing
+ * is mapped at @addr.
  */
 static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
 		    void *operand, uint32_t len)
 {
-	/* Saves the guard of the caller, because the functions called here set their own
-	 * guards, and guards do not nest.
+	/* The functions called here set guards of their own, and guards do not nest, so
+	 * the guard of the caller is saved.
 	 */
 	struct rn_guard *outer = rn_guard_thread.current;
 	struct rn_host *h = rn_host_get();
@@ -240,8 +241,8 @@ static void flush_gpu(struct rn_gpu *gpu)
 	rn_host_unlock(gpu->host);
 }
 
-/* Counts a flush that costs nothing on the simulated machine, because its GPUs make
- * writes visible in order to all agents in @scope.
+/* Counts a flush that is not performed: on the simulated machine it is not needed,
+ * because its GPUs make writes visible in order to all agents in @scope.
  */
 static void skip_flush(struct rn_gpu *gpu, unsigned scope)
 {
@@ -272,8 +273,8 @@ int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 }
 
 /* -------------------------------------------------------- waits of a stream */
-/* Moves a TLP and yields the processor; called while a thread polls memory. Called
- * without the host lock.
+/* A thread that polls memory calls this between two polls. Moves a TLP, and yields the
+ * processor. Called without the host lock.
  */
 static void let_time_pass(struct rn_gpu *gpu)
 {
@@ -294,8 +295,8 @@ static bool is_met(uint32_t found, uint32_t value, unsigned how)
 	return (int32_t)(found - value) >= 0;
 }
 
-/* Loads a word as the front end of @gpu sees it. The front end is the unit that performs
- * the waits of a stream. Returns 0 or -EFAULT.
+/* Loads a word as the front end of @gpu sees it. The front end is the unit of a GPU that
+ * performs the waits of a stream. Sets *@found. Returns 0 or -EFAULT.
  */
 static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
 {
@@ -351,8 +352,8 @@ struct rn_gpu_kernel {
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *fn;
 	void *arg;
-	/* True if the kernel faulted; written by its thread, read after the thread
-	 * was joined.
+	/* True if the kernel has faulted. The kernel's thread writes this; others read it
+	 * after they have joined the thread.
 	 */
 	bool is_faulted;
 };
@@ -470,9 +471,9 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	return tlp->kind == RN_TLP_WRITE && tlp->requester == rn_gpu_agent(gpu);
 }
 
-/* Joins the thread of @k and frees @k, which must be in no list. Forces all writes of the
- * GPU, since it reports the end of a kernel by a write behind the kernel's writes.
- * Returns 0, or -EFAULT if the kernel faulted.
+/* Joins the thread of @k and frees @k, which must be in no list. Before that, forces all
+ * writes of the GPU, since a GPU reports the end of a kernel by a write behind the
+ * kernel's own writes. Returns 0, or -EFAULT if the kernel faulted.
  */
 static int join_kernel(struct rn_gpu_kernel *k)
 {
@@ -494,8 +495,8 @@ static int join_kernel(struct rn_gpu_kernel *k)
 	return err;
 }
 
-/* Takes the first kernel with a number from @from to @to off the list of @gpu, which
- * begins with the newest. Returns NULL if there is none.
+/* Removes the newest kernel of @gpu whose number is in [@from, @to] from the list, and
+ * returns it. Returns NULL if there is none.
  */
 static struct rn_gpu_kernel *take_kernel(struct rn_gpu *gpu, int64_t from, int64_t to)
 {
@@ -572,8 +573,8 @@ int rn_gpu_become(struct rn_gpu *gpu)
 	return !gpu && faulted ? rn_gpu_fail(-EFAULT, "an access failed") : 0;
 }
 
-/* Performs one access of the kernel of this thread: reads or writes *@value. Returns 0
- * or -EFAULT.
+/* Performs one access of the kernel that this thread is: a load into *@value, or a store
+ * of *@value. Returns 0 or -EFAULT.
  */
 static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
@@ -594,8 +595,8 @@ static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t 
 	return is_store ? plain_store(addr, size, *value) : plain_load(addr, size, value);
 }
 
-/* Performs one access of the kernel. Returns 0 or an error, which also makes the kernel
- * fail at its end.
+/* Performs one access of a kernel, as access_memory() does. Returns 0 or an error. After
+ * an error, the kernel is reported as failed when it ends.
  */
 static int kernel_access(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
@@ -633,9 +634,9 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 }
 
 /* ---------------------------------------------------- polling by kernels */
-/* Waits until @addr has the value, as the GPU of this thread sees it. Host memory is
- * polled without TLPs. This is valid, because a read by the GPU kernel that arrived at
- * the same moment would have returned the value, too. Returns 0, -EFAULT or -ETIMEDOUT.
+/* Waits until the memory at @addr, as the GPU of this thread sees it, has the value. Host
+ * memory is polled without TLPs. This is valid: if the GPU had read at the moment of such
+ * a poll, it would have got the value, too. Returns 0, -EFAULT or -ETIMEDOUT.
  */
 static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_ms)
 {

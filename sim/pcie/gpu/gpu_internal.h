@@ -67,8 +67,8 @@ struct rn_trap_space {
 	enum rn_trap_state state;
 	/* True if single pages have been opened since all pages were closed. */
 	bool has_stepped;
-	/* True if the GPU's pages may be closed; the fault handler reads this without
-	 * the lock.
+	/* True if the trap may close the GPU's pages. The fault handler reads this
+	 * without the lock.
 	 */
 	_Atomic bool is_active;
 	/* List of the declared memory of this GPU, linked by next_of_gpu. */
@@ -140,8 +140,8 @@ bool rn_gpu_is_off(const struct rn_gpu *gpu);
 extern struct rn_gpu_counts {
 	_Atomic uint64_t launches, bar_reads, bar_writes, flushes, flushes_skipped;
 	_Atomic uint64_t freed_accesses;
-	/* Counted by trap.c: closings of the BAR, trapped loads, pages opened for system
-	 * calls, and pages that could not be closed.
+	/* Numbers of events, counted by trap.c: the BAR was closed; a load was trapped;
+	 * pages were opened for a system call; pages could not be closed.
 	 */
 	_Atomic uint64_t closings, loads_trapped, syscalls_opened, not_closed;
 } rn_gpu_counts;
@@ -156,8 +156,9 @@ int rn_gpu_memory_init(struct rn_gpu *gpu);
  */
 struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view);
 
-/* Calls @visit with the BAR addresses of each allocation that is not freed. @visit runs
- * with the lock of the extents held and must not fault.
+/* Calls @visit for each allocation that is not freed, with the BAR addresses [@lo, @hi)
+ * of the allocation. @visit runs with the lock of the extents held, and must not access
+ * memory that may fault.
  */
 void rn_gpu_each_in_bar(struct rn_gpu *gpu,
 			void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi));
@@ -167,13 +168,14 @@ void rn_gpu_each_in_bar(struct rn_gpu *gpu,
  */
 bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset);
 
-/* Adds @bytes of declared memory to the used space of the BAR; negative: subtracts them.
- * Returns 0, or -ENOMEM if the bytes do not fit.
+/* Adds @bytes, which may be negative, to the number of bytes of the BAR that are in use.
+ * For declared memory. Returns 0, or -ENOMEM if they do not fit.
  */
 int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes);
 
-/* Writes a report to standard error, once per extent, if the fault at @addr was an access
- * to GPU memory that is not allocated. Any thread, also in the SIGSEGV handler.
+/* If the fault at @addr was an access to GPU memory that is not allocated, writes a
+ * report to standard error, once per extent. Any thread may call this, also in the
+ * SIGSEGV handler.
  */
 void rn_gpu_report_fault(uintptr_t addr);
 
@@ -210,42 +212,42 @@ struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu);
  */
 void rn_gpu_read_flush(struct rn_gpu *gpu);
 
-/* Sets the protection of the GPU's pages according to the state of the trap. Must be
- * called after memory was allocated, freed or declared.
+/* Opens or closes the GPU's pages as the state of the trap requires. The caller must call
+ * this after it has allocated, freed or declared memory.
  */
 void rn_trap_refresh(struct rn_gpu *gpu);
 
-/* Closes open pages again, because the next access may have more TLPs to push, or the
- * sanitizer may have to check it.
+/* Closes the open pages of the GPU again. The next access may have more TLPs to push, or
+ * the sanitizer may have to check it.
  */
 void rn_trap_close_again(struct rn_gpu *gpu);
 
-/* Opens only the page at @page. Called by the sanitizer, which itself decides which pages
- * are opened. Returns false if the accesses to this page are not trapped or it cannot be
- * opened.
+/* Opens only the page at @page. The sanitizer calls this; it decides by itself which
+ * pages are opened. Returns false if accesses to this page are not trapped, or if it
+ * cannot be opened.
  */
 bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page);
 
 /* Opens all pages of the GPU until the next event. */
 void rn_trap_open(struct rn_gpu *gpu);
 
-/* Counts a write to or from the GPU's memory that the sanitizer considers pending
- * (@change 1), or no longer pending (-1). @gpu may be NULL.
+/* Changes the number of writes to or from the GPU's memory that the sanitizer considers
+ * pending by @change (1 or -1). @gpu may be NULL; then this does nothing.
  */
 void rn_trap_count(struct rn_gpu *gpu, int change);
 
 /* Closes a page that rn_trap_open_page() opened, unless the GPU is no longer trapped. */
 void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);
 
-/* Registers @fn to be called in the SIGSEGV handler, under the host lock, when a load or
- * store of the CPU has faulted at @addr, after the read TLP of this access. @fn must open
- * the pages. Must be called before rn_trap_add().
+/* Registers @fn. The SIGSEGV handler calls it, under the host lock, when a load or store
+ * of the CPU has faulted at @addr, after it has performed the read TLP of this access.
+ * @fn must then open the pages. Must be called before rn_trap_add().
  */
 void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr));
 
 /* ----------------------------------------------------------- declared.c */
-/* A range of declared memory, called a piece; overlapping registrations share it. Never
- * freed, because the SIGSEGV handler walks the list without a lock.
+/* A range of declared memory, called a piece. Registrations that overlap share pieces. A
+ * piece is never freed, because the SIGSEGV handler walks the list without a lock.
  */
 struct rn_declared {
 	/* Next piece in the list of all pieces; set before the piece is put into
@@ -262,14 +264,15 @@ struct rn_declared {
 	unsigned users;
 	struct rn_host_region region;
 	/* The second mapping of the same pages. NULL: the program's pages were not
-	 * replaced, or the program has mapped other pages there since.
+	 * replaced by those of a memfd, or the program has mapped other pages there
+	 * since.
 	 */
 	char *engine;
 	ino_t inode; /* inode number of the memfd with the pages */
 };
 
-/* Adds a registration as rn_gpu_region_add() does, for memory that is not an allocation
- * of a GPU.
+/* Handles the registration of memory that is not an allocation of a GPU. Arguments and
+ * return values are those of rn_gpu_region_add().
  */
 int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 		    uint64_t len, uint32_t access);

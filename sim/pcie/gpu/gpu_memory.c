@@ -176,8 +176,9 @@ static uint64_t end_of(const struct rn_gpu_extent *e)
 	return e->start + e->len + RN_GPU_PAGE;
 }
 
-/* Finds room for @len bytes. Returns the link at which the new extent is to be inserted
- * in the list, or NULL.
+/* Finds a gap of @len bytes between the extents, and sets *@start to its offset. Returns
+ * the link of the list at which the new extent is to be inserted, or NULL if there is no
+ * gap.
  */
 static struct rn_gpu_extent **find_room(struct rn_gpu *gpu, uint64_t len, uint64_t *start)
 {
@@ -298,9 +299,10 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 	unlock_table();
 }
 
-/* Links the region of the extent and gives its BAR pages the protection that the GPU's
- * other BAR pages have. Does not protect these other pages again, because that would take
- * longer with each allocation. Called with the host lock held.
+/* Puts the region of the extent into the list of regions, and gives its BAR pages the
+ * protection that the GPU's other BAR pages have. Does not set the protection of all
+ * pages, because that would take longer with each allocation. Called with the host lock
+ * held.
  */
 static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -383,7 +385,9 @@ err_free_extent:
 	return err;
 }
 
-/* Forces all TLPs to the extent, then unmaps it. Called with the host lock held. */
+/* Forces all TLPs to the extent to arrive, then removes its region and protects its
+ * pages. Called with the host lock held.
+ */
 static void retire_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
 	if (!(e->flags & RN_GPU_DEVICE_ONLY)) {
@@ -501,9 +505,9 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 }
 
 /* ---------------------------------------------------------------- dma-buf */
-/* Makes a dma-buf, which is represented by a descriptor of the GPU's memfd. Its file
- * position is the offset of the first byte in the GPU's memory, so copies of the
- * descriptor (by dup() or over a socket to the same process) work, too.
+/* Makes a dma-buf. It is a descriptor of the GPU's memfd whose file position is the
+ * offset of the first byte in the GPU's memory. So copies of the descriptor (by dup() or
+ * over a socket to the same process) work, too.
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 {
@@ -666,8 +670,8 @@ static void say_in_handler(const char *text)
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 
-/* Writes the text to standard error, followed by the line of the program that freed the
- * memory.
+/* Appends the line of the program that has freed the memory (@freed_by is an address in
+ * it) to the text, and writes the text to standard error.
  */
 static void say_with_frame(char *text, size_t used, size_t len, void *freed_by)
 {

@@ -78,8 +78,8 @@ static void open_pages(struct rn_gpu *gpu)
  */
 static void close_pages(struct rn_gpu *gpu)
 {
-	/* Makes the guard's SIGSEGV handler the first one again, because the program may
-	 * have installed a handler of its own in the meantime.
+	/* The program may have installed a SIGSEGV handler of its own meanwhile, so this
+	 * makes the guard's handler the first one again.
 	 */
 	(void)rn_guard_install();
 	gpu->trap.state = RN_TRAP_CLOSED;
@@ -146,8 +146,8 @@ void rn_trap_close_again(struct rn_gpu *gpu)
 		close_pages(gpu);
 }
 
-/* Closes the pages again when a write moves to the queue that the CPU's TLPs use: the
- * next access of the CPU then pushes more than the last one.
+/* A write moves to the queue that the CPU's TLPs use. Then the next access of the CPU
+ * pushes more than the last one did, so the pages are closed again.
  */
 static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -198,9 +198,9 @@ void rn_gpu_read_flush(struct rn_gpu *gpu)
 	rn_guard_thread.current = outer;
 }
 
-/* Empties the queue that the CPU's TLPs use. When the read was issued, the driver moved
- * TLPs, perhaps into this queue behind the read. A store of the CPU, which takes effect
- * at once, would overtake these.
+/* Forces the TLPs that are still in the queue that the CPU's TLPs use. When the read was
+ * issued, the driver may have moved TLPs into this queue behind the read. A store of the
+ * CPU, which takes effect at once, would overtake them.
  */
 static void empty_way_of_cpu(struct rn_gpu *gpu)
 {
@@ -238,8 +238,8 @@ static void meet_access(struct rn_gpu *gpu, uintptr_t addr)
 	atomic_fetch_add(&rn_gpu_counts.loads_trapped, 1);
 }
 
-/* Returns true if the page may be closed; false for declared memory whose pages could not
- * be replaced.
+/* Returns true if the trap may close the page. Returns false for declared memory whose
+ * pages could not be replaced by those of a memfd.
  */
 static bool is_watched_page(const struct rn_gpu *gpu, uintptr_t addr)
 {
@@ -384,8 +384,8 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 	if (!trap || strcmp(trap, "off") != 0) {
 		if (!is_on())
 			rn_host_add_hooks(h, &hooks);
-		/* Performs the TLPs that are in flight now, as they were not counted in
-		 * on_way.
+		/* TLPs that are in flight now are not counted in on_way, so they are
+		 * performed.
 		 */
 		rn_host_force_all(h);
 		atomic_store(&gpu->trap.is_active, true);

@@ -12,14 +12,15 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* Number of choices that the driver makes for each TLP that is issued. Two
-	 * choices move one TLP through its queues. The random driver stalls queues most
-	 * of the time, so it makes one more choice for each TLPS_PER_STEP TLPs in flight;
-	 * the number of TLPs in flight then stays at some hundreds.
+	/* STEPS_PER_ISSUE: number of choices that the driver makes for each TLP that is
+	 * issued. Two choices move one TLP through its queues. The random driver stalls
+	 * queues most of the time, so it also makes one more choice for each
+	 * TLPS_PER_STEP TLPs in flight; the number of TLPs in flight then stays at some
+	 * hundreds.
 	 */
 	STEPS_PER_ISSUE = 2,
 	TLPS_PER_STEP = 16,
-	/* Additional slots for TLPs that callbacks of other TLPs issue and that are
+	/* Additional slots for TLPs that the callbacks of other TLPs issue. Such TLPs are
 	 * performed at once.
 	 */
 	SLOTS_SPARE = 64,
@@ -37,16 +38,16 @@ static bool forked;
 static void (*starts[STARTS_MAX])(struct rn_host *h);
 static unsigned start_count;
 
-/* Thread-local variables that the SIGSEGV handler reads. They are initial-exec because
- * with other TLS models the first access may allocate memory.
+/* The SIGSEGV handler reads these thread-local variables. They have the model
+ * initial-exec, because with other models the first access may allocate memory.
  */
 static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
 
 /* ----------------------------------------- slots for the payloads of TLPs */
-/* Allocates slots for @count TLPs, each with a payload of up to @bytes. All are allocated
- * here, because pages that are mapped later could lie at an address that the program has
- * registered and then unmapped, and late writes would damage them. Returns 0 or -ENOMEM.
+/* Allocates slots for @count TLPs, each with room for a payload of @bytes. No slot is
+ * allocated later: its pages could lie at an address that the program has registered and
+ * then unmapped, and late writes would damage them. Returns 0 or -ENOMEM.
  */
 static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 {
@@ -71,7 +72,7 @@ static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 	return 0;
 }
 
-/* Takes a free slot, with room for @len bytes at payload.bytes unless @len is 0. Returns
+/* Takes a free slot. If @len is not 0, its payload.bytes has room for @len bytes. Returns
  * NULL if no slot is free.
  */
 static struct rn_host_slot *take_slot(struct rn_host *h, uint32_t len)

@@ -28,8 +28,8 @@
 #include "sim/pcie/model/fabric.h"
 
 enum {
-	/* TLPs that can be in flight at the same time. To issue one more, the oldest TLP
-	 * is forced to its end.
+	/* Number of TLPs that can be in flight at the same time. When one more is issued,
+	 * the oldest one is forced to the end of its route.
 	 */
 	RN_HOST_TLPS = 4096,
 };
@@ -104,8 +104,9 @@ struct rn_host_atomic {
 	uint64_t found;
 };
 
-/* Force TLPs to arrive now, together with all TLPs that they must not pass: the TLP at
- * @index, all TLPs that @match accepts, or all TLPs in flight.
+/* Force TLPs to arrive now, each with all TLPs that it must not pass. rn_host_force():
+ * the TLP at @index. rn_host_force_if(): all TLPs that @match accepts.
+ * rn_host_force_all(): all TLPs in flight.
  */
 void rn_host_force(struct rn_host *h, unsigned index);
 void rn_host_force_if(struct rn_host *h,
@@ -113,16 +114,17 @@ void rn_host_force_if(struct rn_host *h,
 		      const void *arg);
 void rn_host_force_all(struct rn_host *h);
 
-/* Tells the hooks (the sanitizer) that all writes to the range are visible now, because
- * the caller has forced the TLPs to it. For bounce buffers and tests.
+/* Tells the hooks (the sanitizer) that all writes to the range are visible now. The
+ * caller must have forced all TLPs to it. For bounce buffers and tests.
  */
 void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
 
-/* Waits for @cond until @until, of CLOCK_MONOTONIC; RN_NEVER: without a limit. Returns
- * false when the time is over. The function must not use pthread_cond_wait(): the library
- * exports one of its own (../page/page_calls.c), so its calls have no symbol version. In
- * a plugin such a call reaches the oldest version in the C library, which only functions
- * of the same version can wake. pthread_cond_clockwait() has only one version.
+/* Waits for @cond until the time @until of CLOCK_MONOTONIC; RN_NEVER: without a limit.
+ * Returns false when the time is over. The implementation must not use
+ * pthread_cond_wait(): the library exports one of its own (../page/page_calls.c), so its
+ * calls have no symbol version. In a plugin such a call reaches the oldest version in the
+ * C library, which only functions of the same version can wake. pthread_cond_clockwait()
+ * has only one version.
  */
 bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until);
 
@@ -131,7 +133,7 @@ bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until)
  */
 void rn_host_settle(struct rn_host *h);
 
-/* @r: both functions force all TLPs that write to this region or read from it. */
+/* Both functions force all TLPs that write to the region @r or read from it. */
 struct rn_host_region;
 void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r);
 
@@ -147,9 +149,9 @@ struct rn_host_region {
 	rn_iova addr; /* address of the first byte, as NICs and the CPU use it */
 	uint64_t len;
 	unsigned target; /* agent (enum rn_agent) whose memory this is */
-	/* Distance to the second mapping of the same memory, which the simulation uses
-	 * because pages of the mapping at addr may be protected from the program (GPU
-	 * memory). 0: there is no second mapping.
+	/* Distance in bytes from the mapping at @addr to the second mapping of the same
+	 * memory. The simulation accesses the second mapping, because pages of the first
+	 * may be closed to the program (GPU memory). 0: there is no second mapping.
 	 */
 	int64_t shift;
 	/* The program allocated the memory and declared it. */
@@ -166,8 +168,8 @@ void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r);
 const struct rn_host_region *rn_host_region_of(const struct rn_host *h, rn_iova addr);
 
 /* Copy bytes to or from the memory at @addr, through the region's second mapping if it
- * has one. Faults are caught and give RN_MEM_FAULT. A write is made in aligned stores of
- * up to 8 bytes, granule by granule.
+ * has one. If the access faults, they return RN_MEM_FAULT. A write is made in aligned
+ * stores of up to 8 bytes, granule by granule.
  */
 enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *src,
 				 uint32_t len);
@@ -186,14 +188,15 @@ struct rn_host_hooks {
 	 * read pushes have been performed before the call.
 	 */
 	void (*reading)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Performs a load or store of the simulation itself. Returns true if the callback
-	 * has accessed the memory, false if the caller must access it.
+	/* Called in place of a load or store that the simulation itself makes. Returns
+	 * true if the callback has accessed the memory, false if the caller must access
+	 * it.
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
-	/* Returns true if the page with the byte is mapped and the owner of these hooks
-	 * has closed it to the program, so that devices can write to it although the
-	 * program cannot. May be NULL.
+	/* Returns true if the page that contains @addr is mapped, and the owner of these
+	 * hooks has closed it to the program. Devices can write to such a page although
+	 * the program cannot. May be NULL.
 	 */
 	bool (*is_closed)(struct rn_host *h, rn_iova addr);
 	/* Called when the simulation itself is about to access memory [addr, addr + len).
@@ -201,22 +204,24 @@ struct rn_host_hooks {
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
 	/* Called when the simulation has accessed that memory. */
 	void (*touched)(struct rn_host *h, rn_iova addr, uint64_t len);
-	/* Called after QP @qpn of NIC @agent has been drained or destroyed. The numbers
-	 * of the QP's messages then begin again at the first. @qpn 0: all QPs of the NIC.
+	/* Called after QP @qpn of NIC @agent (0: all QPs of the NIC) has been drained or
+	 * destroyed. The QP's messages are numbered from the first again afterwards.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
-	/* Called before NIC @agent acknowledges the data that QP @qpn has received
-	 * (ack=placed): the callback stores the data that it still withholds.
+	/* Called with ack=placed, before NIC @agent acknowledges the data that QP @qpn
+	 * has received. The callback must store the data that it still withholds.
 	 */
 	void (*placed)(struct rn_host *h, unsigned agent, uint32_t qpn);
 	/* Called when a flush call does not send its read @flush, because the simulated
-	 * GPUs make writes visible in order to all agents in @scope. GPUs of other
-	 * machines may need the read. @scope has the unit of rn_pcie_knobs.gpu_ordering.
+	 * GPUs make writes visible in order to all agents in @scope. On machines with
+	 * other GPUs the program may need this read. @scope is a value of
+	 * rn_pcie_knobs.gpu_ordering.
 	 */
 	void (*flush_skipped)(struct rn_host *h, const struct rn_tlp *flush,
 			      unsigned scope);
-	/* Called after issued(). Returns true if the write does not go through the
-	 * fabric: the callback's owner ends it by rn_host_end_withheld().
+	/* Called for a write, after issued(). Returns true if the write is withheld: it
+	 * does not go through the fabric, and the owner of the callback must end it by
+	 * rn_host_end_withheld().
 	 */
 	bool (*withholds)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Returns true if the TLP must be performed as soon as it is issued, together
@@ -227,12 +232,13 @@ struct rn_host_hooks {
 	 * one TLP. @tlp is this TLP, without its length. May be NULL.
 	 */
 	bool (*joins)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Called when a NIC is about to read; @tlp is the read before it is cut. Returns
-	 * true to postpone the read until the program waits for something.
+	/* Called when a NIC is about to read. @tlp is the whole read, before it is cut
+	 * into TLPs. Returns true if the read has to be postponed until the program waits
+	 * for something.
 	 */
 	bool (*postpones)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Called when all TLPs to and from the range have been forced, because the range
-	 * is about to be freed or because of rn_host_settle().
+	/* Called when all TLPs to and from the range have been forced, either because the
+	 * range is about to be freed or by rn_host_settle().
 	 */
 	void (*emptied)(struct rn_host *h, rn_iova addr, uint64_t len);
 	/* Called after the knobs have changed; no TLP is in flight. */
@@ -247,13 +253,13 @@ enum {
 void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
 				unsigned scope);
 
-/* Ends a write that a hook has withheld: stores its bytes if @is_stored, and informs the
- * other callbacks.
+/* Ends a write that a hook has withheld. If @is_stored, its bytes are stored. Then the
+ * other callbacks are called for it.
  */
 void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored);
 
-/* Reports to the device that a withheld write is done, before its bytes are stored. If
- * other devices access the memory, the bytes are stored first.
+/* Reports to the device that a withheld write is done, although its bytes are not stored
+ * yet. If other devices access the memory, the bytes are stored first.
  */
 void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp);
 
@@ -265,9 +271,9 @@ void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);
  */
 void rn_host_at_start(void (*start)(struct rn_host *h));
 
-/* Sets whether this thread reads a memory location again and again until it has a certain
- * value; the sanitizer does not report such reads. Calls do not nest. Any thread; needs
- * no lock.
+/* The caller sets whether this thread reads a memory location again and again until it
+ * has a certain value. The sanitizer does not report such reads. Calls do not nest. Any
+ * thread may call this, without a lock.
  */
 void rn_host_set_polling(bool is_polling);
 bool rn_host_is_polling(void);

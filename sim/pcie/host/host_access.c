@@ -17,18 +17,19 @@ enum {
 	READ_PIECES = 16,
 	WORD = 8,
 	OPS_PER_BLOCK = 64,
-	/* number of polls in a row that find nothing after which the program counts as
-	 * waiting
+	/* Number of polls in a row that find no completion. After this number, the
+	 * program counts as waiting.
 	 */
 	POSTPONED_POLLS = 64,
 };
 
-/* Bounds of the time for which a read is postponed, for programs that wait without
- * polling and for peers in other processes. @least is not longer than the default of the
- * knob hold, because every message causes reads. On a busy machine the threads of the
- * program may not have run in that time. So the bus thread, which gets as many turns as
- * those threads, must also have had @turns turns, unless @most has passed, because peers
- * do not wait for ever.
+/* Bounds of the time for which a read is postponed, because programs may wait without
+ * polling, and peers in other processes wait, too. A read is postponed for the time
+ * @least at least. That is not longer than the default of the knob hold, because every
+ * message causes reads. On a busy machine the threads of the program may not have run in
+ * that time. So the bus thread, which gets as many turns as those threads, must also have
+ * had @turns turns, before the read is performed. When the time @most has passed, it is
+ * performed in any case, because peers do not wait for ever.
  */
 static const struct {
 	rn_ns least, most;
@@ -44,8 +45,8 @@ struct rn_nic_lock {
 };
 
 /* ------------------------------ operations: reads and atomics of a device */
-/* Takes a new operation. The caller adds 1 to @left for each TLP that it issues. Returns
- * NULL if there is no memory.
+/* Takes an unused operation. The caller must increment its @left for each TLP that it
+ * issues. Returns NULL if there is no memory.
  */
 static struct rn_nic_op *take_op(struct rn_host_nic *nic, uint32_t qpn, uint64_t tag)
 {
@@ -94,8 +95,8 @@ static void give_op(struct rn_nic_op *op)
 	op->nic->free = op;
 }
 
-/* Returns the result for the device after all TLPs of @op have been issued. If the result
- * is RN_MEM_DONE or RN_MEM_FAULT, @op has been freed.
+/* Returns what the device gets as the result of @op after the caller has issued all TLPs
+ * of @op. RN_MEM_DONE or RN_MEM_FAULT: @op has ended, and this function has freed it.
  */
 static enum rn_mem_result op_begun(struct rn_nic_op *op)
 {
@@ -112,8 +113,8 @@ static enum rn_mem_result op_begun(struct rn_nic_op *op)
 	return result;
 }
 
-/* Counts down @left and ends the operation at 0. Called when a TLP was completed, or when
- * the operation no longer waits for a lock.
+/* Decrements @left, and ends the operation when it is 0. Called when a TLP of the
+ * operation has been completed, or when the operation no longer waits for a lock.
  */
 static void op_ended(struct rn_nic_op *op)
 {
@@ -154,8 +155,8 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 		.kind = (uint8_t)kind,
 		.requester = (uint8_t)rn_nic_agent(nic),
 		.stream = attr.qpn,
-		/* The top bit keeps the MSNs of requests sent and of requests received
-		 * apart, which are counted separately.
+		/* Requests sent and requests received are numbered separately, so the top
+		 * bit tells these numbers apart.
 		 */
 		.msg = attr.msg | (attr.flags & RN_MEM_RESPONSE ? UINT32_C(1) << 31 : 0),
 	};
@@ -173,8 +174,8 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 	return tlp;
 }
 
-/* Sets the target of @tlp by its address. *@end is set to the first address after @addr
- * that may belong to other memory.
+/* Sets the target of @tlp to the agent that owns the memory at @addr. Sets *@end to the
+ * first address after @addr that may belong to another agent.
  */
 static void aim_tlp(const struct rn_host *h, struct rn_tlp *tlp, rn_iova addr,
 		    rn_iova *end)
@@ -200,8 +201,8 @@ static bool is_writable(struct rn_host *h, rn_iova addr)
 		.req = { .op = RN_MEM_FETCH_ADD, .dst = addr & ~(rn_iova)(WORD - 1) },
 	};
 
-	/* Asks the hooks first, because opening a page and closing it again takes longer
-	 * than the rest of a write.
+	/* The hooks are asked first, because opening a closed page and closing it again
+	 * takes longer than the rest of a write.
 	 */
 	for (unsigned i = 0; i < h->hook_count; i++)
 		if (h->hooks[i]->is_closed && h->hooks[i]->is_closed(h, addr))
@@ -227,7 +228,10 @@ static bool is_joined(struct rn_host *h, const struct rn_tlp *tlp)
 	return false;
 }
 
-/* Returns the length of the next TLP of a write that is cut at granules. */
+/* Returns the length in bytes of the next TLP of a write, which is cut at granule
+ * boundaries. @left: number of bytes still to be written. @to_end: number of bytes up to
+ * the end of this memory.
+ */
 static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_t left,
 			    uint32_t to_end)
 {
@@ -411,8 +415,8 @@ static struct rn_nic_lock *find_lock(const struct rn_host_nic *nic, rn_iova addr
 	return l;
 }
 
-/* Locks the word for @op. Returns NULL if @op has to wait for the lock, or if there is no
- * memory (then op->result is RN_MEM_FAULT).
+/* Locks the word that the atomic @op accesses. Returns NULL if @op has to wait for the
+ * lock, or if there is no memory for a lock (op->result is RN_MEM_FAULT then).
  */
 static struct rn_nic_lock *lock_word(struct rn_nic_op *op)
 {
@@ -467,14 +471,16 @@ static void unlock_word(struct rn_nic_lock *l)
 static void locked_written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	(void)tlp;
-	/* Errors have been counted. As the word could be read, the write to it succeeds.
+	/* @result is not used: errors have been counted, and the word could be read, so
+	 * the write to it succeeds.
 	 */
 	(void)result;
 	unlock_word(arg);
 }
 
-/* Callback of the read under the lock: computes and issues the write. The lock is
- * released when the write has been performed, which is later than necessary but legal.
+/* Callback of the read under the lock, called with what was read: computes the new value
+ * and issues the write. The lock is released when the write has been performed, which is
+ * later than necessary but legal.
  */
 static void locked_read(void *arg, const struct rn_tlp *request,
 			enum rn_mem_result result)
@@ -564,9 +570,9 @@ static void begin_atomic(struct rn_nic_op *op)
 }
 
 /* -------------------------------------------------------- postponed reads */
-/* Should the read be postponed? A program cannot tell when a NIC reads the source of a
- * request, or serves a READ. So a hook may postpone reads until the program waits for
- * something.
+/* Returns true if the read should be postponed. A program cannot tell when a NIC reads
+ * the source of a request, or serves a READ, so a hook may postpone such reads until the
+ * program waits for something.
  */
 static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -617,8 +623,9 @@ static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 	}
 }
 
-/* Performs the postponed reads of the QP whose read was postponed last: a program that
- * waits for the completion of one QP has not waited for those of the others.
+/* The program waits for completions. Performs the postponed reads of that QP whose read
+ * was postponed last, because a program that waits for one QP may not have waited for the
+ * others yet.
  */
 static void resume_newest_reads(struct rn_host *h)
 {
@@ -702,8 +709,8 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	if (rn_host_is_forked())
 		return RN_MEM_FAULT;
 	rn_host_lock(nic->host);
-	/* Counts an event even if no TLP is issued, as the atomic may have to wait for
-	 * a lock.
+	/* This counts as an event even if no TLP is issued, because the atomic may have
+	 * to wait for a lock.
 	 */
 	rn_host_event(nic->host);
 	op = take_op(nic, attr.qpn, tag);
@@ -777,8 +784,8 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 		return 0;
 	rn_host_lock(nic->host);
 	if (nic->host->tape.is_on)
-		/* Counts as an event, because the device now learns which operations have
-		 * ended and may act on that.
+		/* This counts as an event, because the device now learns which operations
+		 * have ended, and may act on that.
 		 */
 		rn_host_event(nic->host);
 	list = take_ended(nic);

@@ -25,9 +25,9 @@ enum {
 	STEPS_PER_TICK = 32,
 	LEAKS = 64, /* maximum number of TLPs that may be forced early during one bound */
 	STACK = 128 * 1024,
-	/* Completion entries are written after this time at the latest, even if hold is
-	 * longer, because a program that sleeps until a completion arrives does not poll.
-	 * The value is the default of hold.
+	/* Completion entries are held no longer than this, even if hold is longer,
+	 * because a program that sleeps until a completion arrives does not poll. In ns;
+	 * the value is the default of hold.
 	 */
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
@@ -39,8 +39,8 @@ static uint64_t bound_ns(const struct rn_pcie_knobs *k)
 }
 
 /* ----------------------------------------- the bound on holding TLPs */
-/* Returns the number of empty polls since the TLP was issued, of the ring that was
- * polled most.
+/* Returns the number of empty polls since @tlp was issued. If several CQ rings were
+ * polled, the number of the one that was polled most counts.
  */
 static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -53,7 +53,7 @@ static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 	return most;
 }
 
-/* Has the TLP been held for 1/@part of the bound, in time or in polls? */
+/* Returns true if the TLP has been held for 1/@part of the bound, in time or in polls. */
 static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
 {
 	const struct rn_pcie_knobs *k = rn_host_knobs(h);
@@ -124,16 +124,16 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)
 }
 
 /* ------------------------------------------------------- the bus thread */
-/* May TLPs be moved just because time passes? True if the bound is a time, or if somebody
- * waits for a TLP.
+/* Returns true if the bus thread may move TLPs when time passes: if there is a bound in
+ * time, or if somebody waits for a TLP.
  */
 static bool does_time_move(const struct rn_host *h)
 {
 	return rn_host_knobs(h)->hold_ns || rn_fabric_wanted(h->fabric) > 0;
 }
 
-/* Returns the time at which the bus thread has to run again; RN_NEVER: not before a TLP
- * is issued.
+/* Returns the time at which the bus thread has to run next. RN_NEVER: it need not run
+ * before another TLP is issued.
  */
 static rn_ns next_look(struct rn_host *h, rn_ns now)
 {

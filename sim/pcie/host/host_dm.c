@@ -65,8 +65,8 @@ static int write_piece(struct rn_host_nic *nic, struct rn_tlp *tlp, uint8_t *byt
 	return -EFAULT;
 }
 
-/* Copies by MMIO reads or writes. Releases the host lock between pieces, so that other
- * threads need not wait for a long copy.
+/* Copies by MMIO reads or writes (@kind). Releases the host lock between pieces, so that
+ * other threads need not wait for a long copy.
  */
 static int copy_by_mmio(struct rn_host_nic *nic, unsigned kind, rn_iova addr,
 			uint8_t *bytes, uint64_t len)

@@ -13,10 +13,10 @@
  * when its TLPs end. Litmus tests below the level of verbs use them.
  *
  * A NIC accesses memory by addresses that it translates page by page. It keeps some
- * translations, each in the one place that its page number gives (direct mapping), and
- * reads the others from a table in host memory before it accesses the page. If the tables
- * form a tree (mtt.table), the NIC first reads the address of the page table, unless it
- * keeps that, too.
+ * translations, each in the one place of its cache that the page number determines
+ * (direct mapping), and reads the others from a table in host memory before it accesses
+ * the page. If the tables form a tree (mtt.table), the NIC first reads the address of the
+ * page table, unless it keeps that, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,9 @@
 
 enum {
 	PAGE = 4096,
-	/* number of bytes of a WQE that a NIC reads, or a CPU writes, at once */
+	/* Number of bytes of a WQE that a NIC reads at once, and that a CPU writes at
+	 * once.
+	 */
 	LINE = 64,
 };
 
@@ -63,8 +65,9 @@ static struct rn_tlp fetch_header(const struct rn_host_nic *nic, enum rn_host_ta
 }
 
 /* ------------------------ translations of the addresses that a NIC accesses */
-/* Gives the cache the size that the knob sets, and empties it, unless it already has that
- * size. If memory cannot be allocated, there is no cache, and each translation is read.
+/* Gives the cache of translations as many entries as @size (knob mtt.cache), and empties
+ * it. Does nothing if it has that size. If memory cannot be allocated, there is no cache,
+ * and the NIC reads each translation.
  */
 static void resize_cache(struct rn_host_nic *nic, uint32_t size)
 {
@@ -77,11 +80,12 @@ static void resize_cache(struct rn_host_nic *nic, uint32_t size)
 	nic->mtt_size = nic->mtt && nic->mtt_upper ? size : 0;
 }
 
-/* Reads the entry for @number from a table in host memory, unless the cache @kept has
- * @number at the index @number modulo the size of the cache. Returns true if the entry
- * was read. The table of a driver has an entry for each number. Here RN_HOST_MTT_TABLE
- * entries serve all numbers, so the entry is written just before it is read. Its value is
- * @number, because addresses are translated into themselves.
+/* Reads the translation of page @number from a table in host memory, unless the cache
+ * @kept has it already, at index @number modulo the size of the cache. Returns true if
+ * the entry was read. A real driver's table has an entry for each page. This simulated
+ * table has RN_HOST_MTT_TABLE entries, which all pages share, so the entry is written
+ * just before it is read. Its value is @number, because addresses are translated into
+ * themselves.
  */
 static bool read_entry(struct rn_host_nic *nic, enum rn_host_tag tag, uint64_t *table,
 		       uint64_t *kept, uint64_t number)
@@ -107,8 +111,9 @@ static bool is_kept(const struct rn_host_nic *nic, uint64_t page)
 	return nic->mtt_size && nic->mtt[page % nic->mtt_size] == page;
 }
 
-/* Reads the translations of [@addr, @addr + @len) that the NIC does not keep. Returns the
- * time in ns that the reads take; the caller passes it to spend() without the lock.
+/* Reads those translations for [@addr, @addr + @len) that are not in the NIC's cache.
+ * Returns the time in ns that the reads take on hardware. The caller must pass this time
+ * to spend() after it has released the lock.
  */
 static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
@@ -156,8 +161,8 @@ static void spend(rn_ns cost)
 		;
 }
 
-/* Translates the addresses that a device is about to access, if the knobs let NICs read
- * translations.
+/* Translates the addresses that a device is about to access, if the knobs say that NICs
+ * read translations.
  */
 static void prepare(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
@@ -215,8 +220,8 @@ static struct rn_tlp bell_header(const struct rn_host_nic *nic, uint32_t qpn)
 	};
 }
 
-/* Sends a doorbell with @len bytes in it, in lines, as a write-combining buffer sends
- * them, and lets it arrive.
+/* Sends a doorbell that contains @len bytes, in pieces of a line, as a write-combining
+ * buffer sends them. Forces these writes to arrive.
  */
 static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *bytes,
 		      uint32_t len)

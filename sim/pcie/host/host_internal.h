@@ -8,12 +8,13 @@
 #include "host.h"
 
 enum {
-	/* maximum size in bytes of a payload that is stored in its slot; for a longer one
-	 * the slot has a buffer in rn_host.large
+	/* Maximum number of payload bytes that are stored in the slot itself. A longer
+	 * payload has a buffer in rn_host.large.
 	 */
 	RN_HOST_INLINE = 64,
-	/* Number of counters of empty polls. CQ rings share counters by a hash, so a TLP
-	 * may be released after fewer polls than hold.polls says, never after more.
+	/* Number of counters that count empty polls of CQ rings. CQ rings share counters
+	 * by a hash, so a TLP may be released after fewer polls than hold.polls says,
+	 * never after more.
 	 */
 	RN_HOST_RINGS = 16,
 };
@@ -53,8 +54,8 @@ struct rn_host_tape {
 struct rn_host_postponed {
 	struct rn_nic_op *first, **tail; /* a list, the oldest first */
 	rn_ns since;			 /* time from which their wait is counted */
-	/* since that time: number of polls that found nothing, and number of turns of the
-	 * bus thread
+	/* Since the last of these was postponed: number of polls that found no
+	 * completion, and number of turns of the bus thread.
 	 */
 	unsigned polls, turns;
 };
@@ -77,23 +78,24 @@ struct rn_host {
 	/* size of each of these buffers in bytes; no payload is longer */
 	uint32_t large_bytes;
 
-	/* True in a callback of the fabric, which may issue TLPs but must not move any.
+	/* True during a callback of the fabric. The callback may issue TLPs, but must not
+	 * move any.
 	 */
 	bool is_busy;
-	/* Number of TLPs in flight when the lock was last released; read without
-	 * the lock.
+	/* Number of TLPs that were in flight when the lock was last released. Threads
+	 * read it without the lock.
 	 */
 	_Atomic uint32_t on_way;
-	/* Settings that devices read without the lock (atomic, because the program may
-	 * change the knobs meanwhile): whether choices are recorded or replayed, whether
-	 * NICs read translations, and whether received data is in memory before it is
-	 * acknowledged.
+	/* Settings that devices read without the lock; they are atomic, because the
+	 * program may change the knobs meanwhile. They say whether choices are recorded
+	 * or replayed, whether NICs read translations, and whether received data is in
+	 * memory before it is acknowledged.
 	 */
 	_Atomic bool is_taped, has_translations, is_placed_first;
 	uint64_t polls; /* number of polls that found no new completion */
 	uint32_t ring_polls[RN_HOST_RINGS];
 	uint64_t now; /* time in ns, read once per hold of the lock; 0: not read yet */
-	/* True if a NIC has results to collect, and its device was not woken yet. */
+	/* True if a NIC has results to collect, and nobody has woken its device yet. */
 	bool wake_due;
 	struct rn_host_nic *nics[RN_NIC_MAX];
 
@@ -123,8 +125,8 @@ struct rn_host {
 	/* When the adversarial driver last let a TLP go before its bound, in ns. */
 	rn_ns leaked_at;
 	uint64_t leaked_polls;
-	/* True if the next TLP that is let go before its bound is the oldest one; false:
-	 * the youngest.
+	/* True: the next TLP that the bus thread lets go before its bound ("leaks") is
+	 * the oldest one. False: it is the youngest.
 	 */
 	bool leak_oldest;
 
@@ -136,26 +138,26 @@ struct rn_host {
 };
 
 /* ---------------------------------------------------------------- host.c */
-/* Returns the hierarchy as rn_host_get() does. If it returns NULL, @err gets an
- * error text.
+/* Returns the hierarchy as rn_host_get() does. If it returns NULL, @err contains an error
+ * text.
  */
 struct rn_host *rn_host_make(char *err, size_t err_len);
 
 /* Returns true in a child of fork(), where the hierarchy does not work. */
 bool rn_host_is_forked(void);
 
-/* Makes a new fabric with these knobs; no TLP may be in flight. A recording or replay
- * continues. Returns 0, or -ENOMEM, and then nothing has changed.
+/* Makes a new fabric with these knobs. No TLP may be in flight. A recording or replay
+ * goes on. Returns 0, or -ENOMEM with nothing changed.
  */
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs);
 
-/* Restarts the hierarchy as rn_host_restart() does, and begins a new recording or replay
- * (tape). Returns 0, or -errno and an error text in @err, and then nothing has changed.
+/* Makes a new fabric as rn_host_restart() does, and begins a new recording or replay
+ * (tape). Returns 0, or -errno with an error text in @err and nothing changed.
  */
 int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *knobs,
 			      char *err, size_t err_len);
 
-/* Does a hook want the TLP to be performed as soon as it is issued? */
+/* Returns true if a hook wants the TLP to be performed as soon as it is issued. */
 static inline bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	for (unsigned i = 0; i < h->hook_count && !h->tape.is_on; i++)
@@ -187,23 +189,23 @@ enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a);
  */
 void rn_host_bus_start(struct rn_host *h);
 
-/* Makes sure that the bus thread wakes in time to bound how long a TLP is held. To be
- * called after a TLP was issued.
+/* The caller has issued a TLP. Makes sure that the bus thread wakes in time to end the
+ * hold of that TLP.
  */
 void rn_host_bus_poke(struct rn_host *h);
 
 /* Keeps the bus thread awake until the operation for which a device waits has ended,
- * since perhaps no call of the program moves TLPs.
+ * because there may be no call of the program that moves TLPs.
  */
 void rn_host_bus_hurry(struct rn_host *h);
 
-/* Returns true while completion entries may wait until the program polls their CQ ring,
- * so that data is written before them.
+/* Returns true while completion entries are held back until the program polls their CQ
+ * ring. Data written before an entry then arrives before it.
  */
 bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now);
 
-/* Forces TLPs that have been held for the bound: the bound in time, unless @now is 0, and
- * the bound in polls.
+/* Forces TLPs that have been held as long as the bounds allow. The bound in polls always
+ * counts. The bound in time counts unless @now is 0.
  */
 void rn_host_release(struct rn_host *h, rn_ns now);
 
@@ -225,8 +227,8 @@ enum rn_host_tag {
 
 /* A read or an atomic whose result the device has not collected yet. */
 struct rn_nic_op {
-	/* Next in the list of free operations, of ended operations, of those that wait
-	 * for a lock, or of reads that were postponed.
+	/* Next operation in the list in which this one is: free operations, ended
+	 * operations, those that wait for a lock, or reads that were postponed.
 	 */
 	struct rn_nic_op *next;
 	struct rn_nic_op *next_active, *prev_active;
@@ -269,8 +271,8 @@ struct rn_host_nic {
 	/* counters of the device, see rn_host_nic_cfg; or NULL */
 	uint64_t *counter;
 	uint8_t bell[RN_HOST_BLUEFLAME]; /* doorbell register */
-	/* Cache of translations: the numbers of the pages whose translations the NIC has,
-	 * each at the index page number modulo mtt_size; 0: the entry is empty.
+	/* Cache of translations: numbers of the pages whose translations the NIC has.
+	 * Page number N is at index N modulo mtt_size. 0: the entry is empty.
 	 */
 	uint64_t *mtt;
 	uint32_t mtt_size;
@@ -282,8 +284,8 @@ struct rn_host_nic {
 	/* Number of writes of the CPU to this NIC's memory that are in flight. */
 	_Atomic uint32_t dm_writes;
 
-	/* True if the device was informed of the operations that have ended since the
-	 * last rn_host_collect().
+	/* True if the device was told that operations have ended, and has not called
+	 * rn_host_collect() since.
 	 */
 	bool is_told;
 	/* True if there are operations to collect; read without the lock. */
@@ -313,13 +315,13 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 
 /* Performs the reads that were postponed. Called with the host lock held. */
 void rn_host_resume(struct rn_host *h);
-/* Performs the postponed reads that have waited for long enough. @now: the time in ns.
- * Called at each turn of the bus thread.
+/* Performs the postponed reads that have waited for long enough. The bus thread calls
+ * this at each of its turns. @now: the time in ns.
  */
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
 
-/* Performs the postponed reads if the program has polled often enough without finding a
- * completion. Called at each such poll.
+/* Counts a poll of the program that has found no completion. If there were enough of
+ * them, performs the postponed reads.
  */
 void rn_host_resume_by_polls(struct rn_host *h);
 /* Performs the postponed reads because the program is about to sleep; other TLPs stay in
@@ -340,8 +342,8 @@ void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell);
 /* Implements rn_host_api.mem. */
 extern const struct rn_mem_ops rn_host_nic_ops;
 
-/* Empties the NIC's cache of translations, because a memory region was removed. Takes the
- * lock.
+/* Empties the NIC's cache of translations. Called when a memory region was removed. Takes
+ * the lock.
  */
 void rn_host_forget_translations(struct rn_host_nic *nic);
 
@@ -374,8 +376,8 @@ void rn_host_tape_insert(struct rn_host *h, const struct rn_host_tape *t);
 /* Counts a call of the program that issues or moves TLPs (an event). */
 void rn_host_event(struct rn_host *h);
 
-/* May the bus thread move TLPs now? False if a recording of such moves could not be
- * replayed.
+/* Returns true if the bus thread may move TLPs now. Returns false if a recording of such
+ * moves could not be replayed.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now);
 
@@ -383,8 +385,8 @@ bool rn_host_may_time_move(const struct rn_host *h, rn_ns now);
 void rn_host_record(struct rn_host *h, unsigned index, bool is_forced);
 void rn_host_record_flush(struct rn_host *h);
 
-/* Repeats the recorded choices that are due now: those of the bus thread (@by_time), or
- * those made in the last event.
+/* Repeats the recorded choices that are due now: those that the bus thread made
+ * (@by_time), or else those that were made in the last event.
  */
 void rn_host_replay(struct rn_host *h, bool by_time);
 
@@ -393,8 +395,8 @@ void rn_host_replay(struct rn_host *h, bool by_time);
  */
 void rn_host_replay_resume(struct rn_host *h);
 
-/* Repeats recorded choices; the bus thread calls this periodically. @is_time_due: the bus
- * thread would move TLPs now if there were no replay.
+/* The bus thread calls this periodically in a replay. Repeats recorded choices.
+ * @is_time_due: without the replay, the bus thread would move TLPs now.
  */
 void rn_host_replay_tick(struct rn_host *h, bool is_time_due);
 

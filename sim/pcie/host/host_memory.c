@@ -97,8 +97,8 @@ static void end_access(struct rn_host *h, rn_iova addr, uint32_t len)
 			h->hooks[i]->touched(h, addr, len);
 }
 
-/* This and the following functions save and restore the guard of this thread, because
- * they may run inside another guarded access of the same thread: the handler of a trapped
+/* This and the following functions save and restore the guard of this thread. They may
+ * run inside another guarded access of the same thread: the SIGSEGV handler for a trapped
  * load of the program may move TLPs.
  */
 enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *src,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_nic.c - NICs of the hierarchy: how they are attached and detached, and what makes
- * their TLPs arrive: polls of the program, its sleep, and the ends of QPs.
+/* host_nic.c - NICs of the hierarchy: attaches and detaches them, and lets their TLPs
+ * arrive when the program polls or sleeps, or when a QP ends.
  */
 #include <errno.h>
 #include <sched.h>
@@ -13,9 +13,9 @@
 
 enum {
 	STEPS_PER_POLL = 6,
-	/* TLPs moved at each poll in adversarial mode. The number is higher than in
-	 * other modes, since much data may have to move before the CQE that the program
-	 * polls for.
+	/* Number of TLPs that are moved at each poll in adversarial mode. It is higher
+	 * than in other modes, because much data may have to move before the CQE for
+	 * which the program polls.
 	 */
 	STEPS_PER_POLL_ADVERSARIAL = 64,
 };
@@ -76,8 +76,8 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	       tlp->stream == m->qpn && !(tlp->flags & RN_TLP_CQE);
 }
 
-/* Does the TLP belong to the QP that @arg selects, or to any atomic under a lock? An
- * atomic of another QP may hold a lock that this QP waits for.
+/* Returns true if the TLP belongs to the QP that @arg selects, or to an atomic that holds
+ * or awaits a lock. An atomic of another QP may hold a lock for which this QP waits.
  */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)
 {
@@ -173,8 +173,8 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 		return;
 	rn_host_lock(h);
 	rn_host_resume(h);
-	/* The loop is needed because an atomic issues a write after its read, and the end
-	 * of one atomic lets others begin.
+	/* This is a loop, because an atomic issues a write after its read, and the end of
+	 * one atomic lets others begin.
 	 */
 	while (has_tlp(h, &m))
 		rn_host_force_if(h, is_of, &m);
@@ -236,8 +236,8 @@ void rn_host_detach(struct rn_host_nic *nic)
 	struct rn_nic_block *next;
 
 	if (rn_host_is_forked())
-		/* Does nothing in a child of fork(), as another thread of the parent may
-		 * have been changing the state.
+		/* Nothing is done in a child of fork(), because another thread of the
+		 * parent may have been changing the state at the fork.
 		 */
 		return;
 	rn_host_drain(nic, 0);

@@ -2,13 +2,14 @@
 /* host_replay.c - records the choices of a run (record=FILE) and repeats
  * them (driver=replay).
  *
- * Calls of the program that issue TLPs, force them or poll a ring are numbered; they are
- * called events. A recorded choice consists of the number of the last event before it and
- * the number of the moved TLP in the order of issue. So a replay need not make a choice
- * at the same time as the recorded run did, only between the same two events. Choices of
- * the bus thread are repeated before the next event at the latest. A program of one
- * thread that makes the same calls gets the same moves. If the calls differ, this is
- * reported on standard error, and the run continues with random choices.
+ * An event is a call of the program that issues TLPs, forces them or polls a ring. Events
+ * are numbered. A choice is what the fabric's driver decides: which TLP moves. A recorded
+ * choice consists of the number of the last event before it and the number of the moved
+ * TLP in the order of issue. So a replay need not make a choice at the same time as the
+ * recorded run did, only between the same two events. Choices of the bus thread are
+ * repeated before the next event at the latest. A program of one thread that makes the
+ * same calls gets the same moves. If the calls differ, this is reported on standard
+ * error, and the run continues with random choices.
  *
  *	rocin choices 1
  *	knobs MODE[,KNOB=VALUE]...	 without driver, seed, bounds and files
@@ -112,9 +113,9 @@ static void at_exit(void)
 }
 
 /* ---------------------------------------------- opening and reading files */
-/* Writes the knobs that decide what a TLP does and which route it takes. The knobs that
- * choose the driver and limit how long TLPs are held are left out, as they may differ in
- * a replay.
+/* Writes the knobs that decide what a TLP does and which route it takes. Leaves out those
+ * that choose the driver and limit how long TLPs are held, because they may differ in a
+ * replay.
  */
 static void format_knobs(const struct rn_pcie_knobs *knobs, char *line, size_t len)
 {
@@ -204,8 +205,8 @@ static int read_choices(FILE *file, struct rn_host_tape *t)
 
 	while (rc == 1 && fgets(line, sizeof(line), file)) {
 		if (!strchr(line, '\n'))
-			/* The last line is incomplete: the recorded run was killed while
-			 * it wrote the line.
+			/* The last line is incomplete, because the recorded run was
+			 * killed while it wrote the line.
 			 */
 			break;
 		rc = read_line(line, &c);
@@ -385,10 +386,10 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	h->by_time = was_by_time;
 }
 
-/* May the bus thread move TLPs now? During a recording it may do so only if the program
- * has made no call for QUIET_NS. A program that makes calls might or might not see the
- * effect of such a move, and a replay could not repeat that. A program that makes no
- * calls waits until it sees the effect.
+/* Returns true if the bus thread may move TLPs now. During a recording this is so only if
+ * the program has made no call for QUIET_NS. A program that makes calls might or might
+ * not see the effect of such a move, and a replay could not repeat that. A program that
+ * makes no calls for so long waits until it sees the effect.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now)
 {

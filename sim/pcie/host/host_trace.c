@@ -17,8 +17,8 @@ static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsi
 	return i;
 }
 
-/* Returns the purpose of a TLP. TLPs of drives are data: drives use tags for other
- * things.
+/* Returns the purpose of a TLP (an RN_HOST_TAG value). A TLP of a drive always counts as
+ * data, because drives use the tag for other things.
  */
 static unsigned purpose_of(const struct rn_tlp *tlp)
 {
@@ -167,8 +167,8 @@ void rn_pcie_seed(uint64_t seed)
 	rn_host_settle(h);
 	knobs = *rn_host_knobs(h);
 	knobs.seed = seed;
-	/* A recording or a replay continues with the new seed. If there is no memory, the
-	 * old fabric is kept.
+	/* A recording or a replay continues, with the new seed. The result is ignored: if
+	 * there is no memory, the old fabric is kept.
 	 */
 	(void)rn_host_restart(h, &knobs);
 	rn_host_replay_resume(h);

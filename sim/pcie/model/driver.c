@@ -11,7 +11,8 @@ enum {
 	/* Mean number of choices for which a stalled queue is left out. */
 	STALL_MEAN = 64,
 	STALL_MAX = 1024,
-	/* One search of a queue in this many begins at the tail, the others at the head.
+	/* One in FROM_TAIL_ONE_IN searches of a queue begins at the tail, the others at
+	 * the head.
 	 */
 	FROM_TAIL_ONE_IN = 4,
 };
@@ -33,8 +34,8 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
 
 /* ---- The random driver ---- */
 
-/* Draws the number of failures before the first success of probability 1/2: 0 in half of
- * the cases.
+/* Returns a random number: how often a draw with probability 1/2 fails before it
+ * succeeds. It is 0 in half of the cases.
  */
 static unsigned draw_geometric(struct rn_driver *d)
 {
@@ -43,9 +44,9 @@ static unsigned draw_geometric(struct rn_driver *d)
 	return bits ? (unsigned)__builtin_ctzll(bits) : 64;
 }
 
-/* Returns the weight of a queue in the random choice, which makes classes of latency:
- * queues near memory are fast; the route through another root port and the inside of a
- * GPU are slow.
+/* Returns the weight of a queue in the random choice. The weights stand for latencies:
+ * queues near memory are fast, so they have large weights; the route through another root
+ * port and the inside of a GPU are slow.
  */
 static unsigned weight_of(unsigned queue)
 {
@@ -67,8 +68,8 @@ static uint16_t draw_stall(struct rn_driver *d)
 	return (uint16_t)n;
 }
 
-/* Counts down the stall of each queue and returns the sum of the weights of all queues
- * that are not stalled.
+/* Makes the stall of each queue one call shorter. Returns the sum of the weights of all
+ * queues that are not stalled.
  */
 static unsigned weigh_queues(struct rn_driver *d, const struct rn_fabric *f)
 {
@@ -99,7 +100,9 @@ static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsig
 	return q;
 }
 
-/* Draws a TLP of the queue that may move; the first TLP of a queue always may. */
+/* Draws a TLP of the queue among those that may move. There is at least one, because the
+ * first TLP of a queue may always move.
+ */
 static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigned queue)
 {
 	bool from_tail = rn_random_scaled(&d->random, FROM_TAIL_ONE_IN) == 0;
@@ -134,8 +137,8 @@ static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 
 /* ---- The adversarial driver ---- */
 
-/* Follows the chain of blockers from the TLP at @index to the one that may move and must
- * move first; returns @index itself if nothing blocks it.
+/* If another TLP blocks the one at @index, follows the chain of blockers to the TLP that
+ * may move and so must move first, and returns that. Otherwise returns @index.
  */
 static unsigned root_of(const struct rn_fabric *f, unsigned index)
 {
@@ -146,9 +149,9 @@ static unsigned root_of(const struct rn_fabric *f, unsigned index)
 	return index;
 }
 
-/* Chooses the TLP to move so that the TLP at @index can move later. With place=any, where
- * data may move in any order, this is the youngest movable TLP that blocks the TLP at
- * @index, so that the oldest data is missing longest.
+/* Chooses the TLP that is to move so that the TLP at @index can move later. With
+ * place=any, where data may move in any order, this is the youngest TLP that may move and
+ * blocks the TLP at @index. So the oldest data is missing longest.
  */
 static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 {
@@ -165,8 +168,8 @@ static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 	return root_of(f, index);
 }
 
-/* Should this completion entry be held back? True while the NIC sends, since more data
- * can still be issued before the entry.
+/* Returns true if this completion entry should be held back. This is so while the NIC
+ * sends, because it may issue more data before the entry is written.
  */
 static bool can_wait(const struct rn_driver *d, const struct rn_tlp *tlp)
 {

@@ -25,9 +25,9 @@ struct rn_driver {
 	/* Choices that the replay driver repeats; the array belongs to the caller. */
 	const uint16_t *choices;
 	uint32_t choice_count, choice_next;
-	/* True if the adversarial driver holds back completion entries, because the NIC
-	 * is still sending and nobody polls for CQEs yet: more data may be issued before
-	 * the CQEs are written.
+	/* True while the NIC is sending and nobody polls for CQEs. The adversarial driver
+	 * then holds back completion entries, because the NIC may issue more data before
+	 * the entries are written.
 	 */
 	bool is_sending;
 };
@@ -40,10 +40,10 @@ void rn_driver_init(struct rn_driver *d, const struct rn_pcie_knobs *knobs);
  */
 void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t count);
 
-/* Returns the index of the next TLP to move, or RN_TLP_NONE if nothing is to move now.
- * The TLP may move by the ordering rules. RN_TLP_NONE does not mean that the fabric is
- * empty: the random driver stalls queues for some calls, and the adversarial driver holds
- * back TLPs that nobody waits for.
+/* Returns the index of the TLP that is to move next, which the ordering rules allow to
+ * move. Returns RN_TLP_NONE if nothing is to move now; the fabric need not be empty then:
+ * the random driver stalls queues for some calls, and the adversarial driver holds back
+ * TLPs for which nobody waits.
  */
 unsigned rn_driver_pick(struct rn_driver *d, const struct rn_fabric *f);
 

@@ -34,8 +34,8 @@ struct rn_fabric {
 	struct rn_tlp tlp[];
 };
 
-/* Returns the list for TLP @t by its state, target and hop; @t need not be in the
- * list yet.
+/* Returns the list to which TLP @t belongs, according to its state, target and hop. @t
+ * need not be in that list yet.
  */
 static unsigned list_of(const struct rn_tlp *t)
 {
@@ -103,8 +103,8 @@ static void unlink_from_list(struct rn_fabric *f, unsigned index)
 	f->wanted -= rn_tlp_is_wanted(t);
 }
 
-/* Takes a free place for a copy of @tlp and makes the copy the youngest of all TLPs; it
- * is not put into a queue yet. There must be a free place. Returns the index.
+/* Copies @tlp to a free place, of which there must be one. The copy becomes the youngest
+ * in the list of all TLPs, but the caller must put it into a queue. Returns its index.
  */
 static unsigned take_place(struct rn_fabric *f, const struct rn_tlp *tlp)
 {
@@ -252,8 +252,9 @@ struct run {
 };
 
 /* ---- Movable TLPs ---- */
-/* May @later pass @earlier? Inside a GPU, only writes to the same bytes keep their order;
- * elsewhere the ordering rules decide.
+/* Returns true if @later may pass @earlier, which is before it in the same list. Inside a
+ * GPU, only writes to the same bytes keep their order. In queues the ordering rules
+ * decide.
  */
 static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 		     const struct rn_tlp *earlier)
@@ -263,7 +264,7 @@ static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 	return rn_order_may_pass(later, earlier, &f->knobs);
 }
 
-/* Returns the first blocker from the head of the queue, because the first TLP of a queue
+/* This looks for a blocker from the head of the queue, because the first TLP of a queue
  * blocks most often and can itself move.
  */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
@@ -315,8 +316,8 @@ static struct rn_tlp completion_of(const struct rn_tlp *request)
 	return c;
 }
 
-/* Returns the knobs that decide the route of @t. For a TLP with RN_TLP_NEAR these are a
- * copy in @near, in which rc.p2p is `shared`.
+/* Returns the knobs that decide the route of @t. For a TLP with the flag RN_TLP_NEAR,
+ * copies the knobs to @near, sets rc.p2p to `shared` there, and returns @near.
  */
 static const struct rn_pcie_knobs *
 knobs_of(const struct rn_fabric *f, const struct rn_tlp *t, struct rn_pcie_knobs *near)
@@ -349,7 +350,8 @@ static void empty_inside(const struct run *run, unsigned gpu)
 	}
 }
 
-/* Must the writes that wait in a GPU become visible before this TLP is performed there?
+/* Returns true if the writes that wait inside a GPU must become visible before this TLP
+ * is performed there.
  */
 static bool empties_inside(const struct rn_tlp *t)
 {
@@ -359,9 +361,9 @@ static bool empties_inside(const struct rn_tlp *t)
 	return is_bar_read || is_bell;
 }
 
-/* Handles a write that has left its last queue. This and the functions for completions
- * and requests return true if the TLP is still in the fabric: inside a GPU, or on its way
- * back as a completion.
+/* Performs what happens when a write leaves its last queue. This function and those for
+ * completions and requests below return true if the TLP is still in the fabric: inside a
+ * GPU, or on its way back as a completion.
  */
 static bool arrive_write(const struct run *run, unsigned index)
 {
@@ -445,9 +447,9 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 	step_tlp(&run, index);
 }
 
-/* Moves the TLP at @index until it is out of the fabric. A TLP that blocks another stands
+/* Moves the TLP at @index until it has left the fabric. A TLP that blocks another is
  * before it in the same queue, so the chain of blockers ends at a TLP that may move. The
- * chain may be as long as a queue; it is kept in rn_tlp.waiter and not on the stack.
+ * chain may be as long as a queue, so it is kept in rn_tlp.waiter and not on the stack.
  */
 static void force_tlp(const struct run *run, unsigned index)
 {

@@ -36,8 +36,8 @@ enum {
 	RN_TLP_NONE = 0xffff,
 };
 
-/* Callbacks of the fabric's owner. @tlp is valid during the call; the place of a
- * performed write or a completed read in the fabric is free again before the call. A
+/* Callbacks of the fabric's owner. @tlp is valid during the call. The place that a
+ * performed write or a completed read had in the fabric is free again before the call. A
  * callback may issue TLPs, but must not move or force any.
  */
 struct rn_fabric_ops {
@@ -67,8 +67,9 @@ struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
 
 const struct rn_pcie_knobs *rn_fabric_knobs(const struct rn_fabric *f);
 
-/* Return the number of TLPs in the fabric, and the number of free places for TLPs. A read
- * uses one place from its request to its completion.
+/* rn_fabric_count() returns the number of TLPs in the fabric, and the next function the
+ * number of free places for TLPs. A read uses one place from its request to its
+ * completion.
  */
 uint32_t rn_fabric_count(const struct rn_fabric *f);
 uint32_t rn_fabric_room(const struct rn_fabric *f);
@@ -93,9 +94,9 @@ const struct rn_tlp *rn_fabric_tlp(const struct rn_fabric *f, unsigned index);
 /* Returns true if the TLP at @index may leave its queue or the inside of its GPU now. */
 bool rn_fabric_movable(const struct rn_fabric *f, unsigned index);
 
-/* Writes the indices of the TLPs that may move to @index, at most @max of them: queue by
- * queue, each from its head. Returns the number of all such TLPs, even if it is more
- * than @max.
+/* Writes the indices of the TLPs that may move to @index, but at most @max of them. They
+ * are in the order of queues, and within a queue from its head. Returns the number of all
+ * TLPs that may move, which may be more than @max.
  */
 unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned max);
 
@@ -103,8 +104,8 @@ unsigned rn_fabric_moves(const struct rn_fabric *f, uint16_t *index, unsigned ma
 void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		    unsigned index);
 
-/* Moves the TLP at @index until it has been performed and completed; a write to a GPU
- * until the GPU sees it. Of the other TLPs, moves only those that this one must not pass.
+/* Moves the TLP at @index until it has been performed and completed; a write to a GPU,
+ * until the GPU sees it. Other TLPs move only if the TLP at @index must not pass them.
  */
 void rn_fabric_force(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		     unsigned index);
@@ -119,13 +120,13 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 /* Changes the issuer's field `data` of the TLP at @index. */
 void rn_fabric_mark(struct rn_fabric *f, unsigned index, uint64_t data);
 
-/* Makes the write at @index longer by @len bytes, for an issuer that sends the following
- * bytes in the same TLP. Nothing may have been issued since.
+/* Makes the write at @index longer by @len bytes. For an issuer that sends the bytes
+ * behind the write in the same TLP. No TLP may have been issued since that write.
  */
 void rn_fabric_extend(struct rn_fabric *f, unsigned index, uint32_t len);
 
-/* Takes the write at @index out of the fabric without performing it, for an issuer whose
- * later write to the same bytes makes it superfluous.
+/* Removes the write at @index from the fabric without performing it. For an issuer that
+ * has issued a later write to the same bytes.
  */
 void rn_fabric_drop(struct rn_fabric *f, unsigned index);
 
@@ -135,23 +136,24 @@ void rn_fabric_drop(struct rn_fabric *f, unsigned index);
 void rn_fabric_empty_inside(struct rn_fabric *f, const struct rn_fabric_ops *ops,
 			    void *ctx, unsigned gpu);
 
-/* Iterate over one queue. The functions return its first TLP and the one behind another
- * TLP, and its last TLP and the one before another; RN_TLP_NONE: there is no further TLP.
- * If @queue is RN_QUEUE_COUNT + a GPU's agent number, they iterate over the writes inside
- * this GPU. For traces, assertions and digests.
+/* Iterate over one queue. Two functions return the first TLP of the queue and the one
+ * behind a given TLP; two others return the last TLP and the one before a given TLP.
+ * RN_TLP_NONE: there is no further TLP. If @queue is RN_QUEUE_COUNT + a GPU's agent
+ * number, they iterate over the writes inside this GPU. For traces, assertions and
+ * digests.
  */
 unsigned rn_fabric_first(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_next(const struct rn_fabric *f, unsigned index);
 unsigned rn_fabric_last(const struct rn_fabric *f, unsigned queue);
 unsigned rn_fabric_prev(const struct rn_fabric *f, unsigned index);
 
-/* Returns the index of a TLP that stands before @index in the queue and that the TLP at
- * @index must not pass; RN_TLP_NONE if the TLP at @index may move.
+/* Returns the index of a TLP that is before the TLP at @index in its queue and that this
+ * TLP must not pass. Returns RN_TLP_NONE if the TLP at @index may move.
  */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index);
 
-/* Iterate over all TLPs in the order of issue, in whichever queue they are. RN_TLP_NONE:
- * there is no further TLP.
+/* Iterate over all TLPs of the fabric in the order of issue, whatever queues they are in.
+ * RN_TLP_NONE: there is no further TLP.
  */
 unsigned rn_fabric_oldest(const struct rn_fabric *f);
 unsigned rn_fabric_younger(const struct rn_fabric *f, unsigned index);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum {
-	/* Maximum number of translations that a NIC can be set to keep: those of 128 MiB.
-	 * Caches of hardware are not much larger, and in a simulation a larger cache
-	 * would behave like inf.
+	/* Maximum number of translations that a NIC can be set to keep: those of 128 MiB
+	 * of memory. Caches of hardware are not much larger, and in a simulation a larger
+	 * cache would behave like inf.
 	 */
 	MTT_CACHE_MAX = 32768,
 	/* Largest time that may be set for reading a translation that is not in the
@@ -55,8 +55,8 @@ struct rn_token rn_token_cut(struct rn_token *text, char mark)
 	return before;
 }
 
-/* Adds the word in quotes to an error text: unprintable bytes become '?', a long word is
- * cut short.
+/* Appends the word in quotes to an error text. Unprintable bytes are replaced by '?', and
+ * a long word is cut.
  */
 static void add_word(struct rn_text *t, struct rn_token w)
 {
@@ -71,8 +71,8 @@ static void add_word(struct rn_text *t, struct rn_token w)
 	rn_text_add(t, shown < w.len ? "...\"" : "\"");
 }
 
-/* Finds word @w in a list such as "none|owner|all". Sets @out to its index, from 0.
- * Returns false if the list does not have the word.
+/* Finds word @w in a list such as "none|owner|all", and sets *@out to its index, from 0.
+ * Returns false if it is not in the list.
  */
 static bool word_to_choice(struct rn_token w, const char *choices, uint64_t *out)
 {
@@ -141,7 +141,9 @@ static const struct {
 	uint64_t ns;
 } time_units[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 } };
 
-/* Reads a decimal number with the suffix ns, us, ms or s. Sets @out in ns. */
+/* Reads a decimal number with the suffix ns, us, ms or s, and sets *@out to the time in
+ * ns. Returns false on other text.
+ */
 static bool word_to_time(struct rn_token w, uint64_t *out)
 {
 	size_t digits = 0;
@@ -247,8 +249,8 @@ void rn_pcie_preset(struct rn_pcie_knobs *k, enum rn_pcie_mode mode)
 /* ---- The table of knobs ---- */
 /* How the value of a knob is stored and written. */
 enum form {
-	/* Stored as an enum, written as one of the words of rn_pcie_knob.values; the enum
-	 * counts them from 0.
+	/* Stored as an enum, whose values count from 0. Written as the word of
+	 * rn_pcie_knob.values that has this index.
 	 */
 	CHOICE,
 	SWITCH,	      /* stored as bool, written as 0 or 1 */
@@ -266,12 +268,12 @@ struct row {
 	enum form form;
 	uint16_t offset;
 	uint16_t min, max;
-	/* List of the values that may be written after the knob's alternative name; NULL:
-	 * the knob's own values.
+	/* A knob may have a second name. List of the values that may be written after
+	 * that name; NULL: the same as after the first name.
 	 */
 	const char *alias_values;
-	/* How error texts describe the values ("granule is ..."); NULL: as a list of
-	 * the values.
+	/* How error texts describe the values, in words that follow the name ("granule is
+	 * ..."). NULL: the error text lists the values.
 	 */
 	const char *what;
 };
@@ -567,8 +569,8 @@ static bool read_value(struct rn_pcie_knobs *k, unsigned knob, const char *choic
 }
 
 /* ---- Reading and writing one knob ---- */
-/* Returns the index of the knob with this name or alias, or -1. Sets @choices to the
- * values that may be written after this name.
+/* Finds the knob with this name or second name (alias). Returns its index, or -1. Sets
+ * *@choices to the list of values that may be written after this name.
  */
 static int find_knob(struct rn_token name, const char **choices)
 {
@@ -615,8 +617,8 @@ bool rn_knob_differs(const struct rn_pcie_knobs *a, const struct rn_pcie_knobs *
 	return get_field(a, &rows[knob]) != get_field(b, &rows[knob]);
 }
 
-/* Adds a description of the allowed values to the text: "now|pcie|msg|any", "a number of
- * up to 64 bits".
+/* Appends a description of the values that the knob may have, such as "now|pcie|msg|any"
+ * or "a number of up to 64 bits".
  */
 static void add_knob_range(struct rn_text *t, int knob, const char *choices)
 {
@@ -668,7 +670,9 @@ static void add_knob_value(struct rn_text *t, const struct rn_pcie_knobs *k, int
 }
 
 /* ---- Parsing of a list of knobs ---- */
-/* Finds a mode by its name; accepts "adv" for adversarial, as litmus files write it. */
+/* Finds a mode by its name, and sets *@mode. Also knows "adv", which litmus files write
+ * for adversarial. Returns false if there is no such mode.
+ */
 static bool find_mode(struct rn_token w, enum rn_pcie_mode *mode)
 {
 	if (rn_token_is(w, "adv")) {

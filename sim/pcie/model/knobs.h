@@ -9,17 +9,17 @@
 #include "rocin/token.h"
 #include "text.h"
 
-/* Parses MODE[,KNOB=VALUE]... as rn_pcie_parse() does, except that @FILE is not accepted;
- * blank text is valid and changes nothing. The text may be given in several pieces, so
- * the result is not checked for contradictions: rn_pcie_check() does that. Returns 0, or
- * -EINVAL with an error text in @err; @k may be changed then.
+/* Parses MODE[,KNOB=VALUE]... as rn_pcie_parse() does, but does not accept @FILE. Blank
+ * text is valid and changes nothing. Knobs that contradict each other are no error,
+ * because the text may be parsed in several pieces; the caller must call rn_pcie_check()
+ * at the end. Returns 0, or -EINVAL with an error text in @err; @k may be changed then.
  */
 int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_token text, char *err,
 			 size_t err_len);
 
-/* Cuts @text at the first @mark. Returns the part before the mark and leaves the part
- * behind the mark in @text. Without a mark, returns all of @text and leaves an empty
- * token with at == NULL.
+/* Cuts *@text at the first @mark. Returns the part before the mark, and leaves the part
+ * behind it in *@text. If there is no mark, returns the whole text, and leaves an empty
+ * token, whose member at is NULL.
  */
 struct rn_token rn_token_cut(struct rn_token *text, char mark);
 

@@ -15,9 +15,9 @@ enum {
 };
 
 /* ---- Knobs in a file ---- */
-/* Reads from a file that was opened with O_NONBLOCK, so that opening a FIFO without a
- * writer does not hang. If a FIFO has a writer, waits up to PATIENCE_MS for bytes.
- * Returns the number of bytes, 0 at the end of the file, or -errno.
+/* Reads from a file that the caller has opened with O_NONBLOCK, so that opening a FIFO
+ * that has no writer does not hang. If a FIFO has a writer, waits up to PATIENCE_MS for
+ * bytes. Returns the number of bytes, 0 at the end of the file, or -errno.
  */
 static ssize_t read_some(int fd, char *buf, size_t size)
 {

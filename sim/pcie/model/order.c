@@ -64,16 +64,16 @@ static bool has_ro(const struct rn_tlp *later)
 	return (later->flags & RN_TLP_RO) != 0;
 }
 
-/* Has @later IDO and another ID than @earlier? The ID is that of the requester or, in a
- * completion, of the completer.
+/* Returns true if @later has the attribute IDO and another ID than @earlier. The ID is
+ * that of the requester or, in a completion, that of the completer.
  */
 static bool has_other_id(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return (later->flags & RN_TLP_IDO) && later->requester != earlier->requester;
 }
 
-/* Do the two completions belong to different transactions? A transaction is identified by
- * the reader's ID and by its tag.
+/* Returns true if the two completions belong to different transactions. A transaction is
+ * identified by the ID of the reader and by its tag.
  */
 static bool is_other_txn(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
@@ -118,15 +118,17 @@ static bool is_plain_data(const struct rn_tlp *tlp)
 	       !(tlp->flags & other);
 }
 
-/* For nic.ooo: do the two writes belong to different packets of RDMA WRITEs of one QP? */
+/* For nic.ooo: returns true if the two writes belong to different packets of RDMA WRITEs
+ * of one QP.
+ */
 static bool is_other_packet(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return later->packet != 0 && earlier->packet != 0 &&
 	       later->packet != earlier->packet && later->stream == earlier->stream;
 }
 
-/* Returns the knob that leaves two payload writes of a NIC unordered, as text for people,
- * or NULL if no knob does.
+/* If a knob says that these two payload writes of a NIC are not ordered, returns that
+ * knob, as text for people. Otherwise returns NULL.
  */
 static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			       const struct rn_pcie_knobs *knobs)
@@ -145,8 +147,8 @@ static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *
 	return NULL;
 }
 
-/* Do the TLPs belong to queues of different QPs? Such queues may share a list, because a
- * hash of the QP number chooses the list.
+/* Returns true if the TLPs belong to queues of different QPs. Such queues may share a
+ * list, because a hash of the QP number selects the list.
  */
 static bool are_of_two_qps(const struct rn_tlp *a, const struct rn_tlp *b)
 {

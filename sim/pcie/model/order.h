@@ -16,11 +16,11 @@
  */
 bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier);
 
-/* May @later pass @earlier, which stands before it in one list of a fabric, under these
- * knobs? Differs from rn_may_pass() in three ways: the knobs place and nic.ooo let a NIC
- * write data in a freer order (see rocin/pcie.h), nothing may pass the write half of an
- * atomic that a NIC performs itself, and TLPs in queues of different QPs are free though
- * they share a list.
+/* Returns true if @later may pass @earlier, which is before it in a list of a fabric with
+ * these knobs. Differs from rn_may_pass() in three ways: the knobs place and nic.ooo let
+ * a NIC write data in a freer order (see rocin/pcie.h), nothing may pass the write half
+ * of an atomic that a NIC performs itself, and TLPs in queues of different QPs may pass
+ * each other even if they share a list.
  */
 bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 		       const struct rn_pcie_knobs *knobs);

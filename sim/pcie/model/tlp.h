@@ -78,8 +78,8 @@ struct rn_tlp {
 	uint8_t flags; /* enum rn_tlp_flag */
 	/* Agent whose requester ID the TLP carries; for a completion, the completer. */
 	uint8_t requester;
-	/* Agent in whose memory the TLP is performed; for a completion, the agent that
-	 * gets it.
+	/* Agent in whose memory the TLP is performed. For a completion: the agent that
+	 * has sent the request and gets the completion.
 	 */
 	uint8_t target;
 	uint32_t stream; /* number of the QP at a NIC, 0 if none */
@@ -87,8 +87,8 @@ struct rn_tlp {
 	/* Transaction ID: completions with the same ID keep their order. */
 	uint32_t txn;
 	uint32_t len; /* length in bytes */
-	/* Number of the RDMA WRITE packet to which the data belongs, counted by the
-	 * requester; 0: none. See nic.ooo.
+	/* For nic.ooo: number of the RDMA WRITE packet whose data the TLP writes. The
+	 * requester of the RDMA WRITE counts its packets. 0: the TLP writes no such data.
 	 */
 	uint32_t packet;
 	uint64_t addr; /* address in the memory of the target */
@@ -111,7 +111,9 @@ struct rn_tlp {
 	struct rn_route route;
 };
 
-/* Returns true if the TLP has a byte in common with a range of its target's memory. */
+/* Returns true if the TLP has a byte in common with the range [@addr, @addr + @len) of
+ * its target's memory.
+ */
 static inline bool rn_tlp_touches(const struct rn_tlp *tlp, uint64_t addr, uint64_t len)
 {
 	return tlp->addr < addr + len && addr < tlp->addr + tlp->len;

@@ -9,9 +9,9 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* Returns the number of the list for a QP's queue, found by a hash. In litmus tests,
- * scenarios and unit tests QP numbers are consecutive. The hash gives such QPs different
- * lists, and also the first few QPs of different NICs.
+/* Returns the number of the list for a QP's queue, found by a hash. QP numbers are
+ * consecutive in litmus tests, scenarios and unit tests. The hash gives consecutive QPs
+ * of a NIC different lists, and also the first few QPs of different NICs.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {

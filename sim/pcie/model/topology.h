@@ -13,9 +13,9 @@
 #include "tlp.h"
 
 enum {
-	/* Number of lists for the queues of nic.queues=perqp, and also for those of
-	 * completion entries. A QP's list is found by a hash. The TLPs of several QPs in
-	 * one list are not ordered, see rn_order_may_pass().
+	/* Number of lists for the queues of nic.queues=perqp; there are as many for
+	 * queues of completion entries. A hash of the QP selects its list. TLPs of
+	 * several QPs in one list are not ordered, see rn_order_may_pass().
 	 */
 	RN_STREAM_QUEUES = 64,
 
@@ -74,7 +74,7 @@ enum {
 bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
 		       uint32_t stream, struct rn_route *route);
 
-/* Puts a queue for completion entries in front of @route. With place=any a NIC writes a
+/* Puts a queue for completion entries in front of *@route. With place=any a NIC writes a
  * completion entry at a time of its own choice, not right after the data: the entry waits
  * in this queue, ordered only behind earlier entries of its QP. Data that the NIC issues
  * while the entry waits goes before the entry, in any order. Does nothing for other

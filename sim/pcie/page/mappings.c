@@ -10,7 +10,9 @@ FILE *rn_mappings_open(void)
 	return fopen("/proc/self/maps", "re");
 }
 
-/* Reads the rest of a line that did not fit into @line, because a file name is long. */
+/* A line of the file did not fit into @line, because it has a long file name. Reads the
+ * rest of this line.
+ */
 static void skip_rest(FILE *maps, const char *line)
 {
 	char rest[512];

@@ -25,8 +25,8 @@ enum {
 	 * tolerated.
 	 */
 	RETRIES_MAX = 10000,
-	/* Number of pins: one per buffer of each system call that is running. Unused
-	 * entries of the array are never touched, so they take no memory.
+	/* Number of pins. A running system call has one pin for each of its buffers.
+	 * Unused entries of the array are never touched, so they take no memory.
 	 */
 	PINS = 65536,
 	/* maximum number of pages that one instruction can access, its code included */
@@ -38,7 +38,9 @@ static struct rn_host *host;
 static const struct rn_page_watcher *watchers[WATCHERS_MAX];
 static _Atomic unsigned watcher_count;
 
-/* Pins: the pages that running system calls use; lo == hi if the entry is free. */
+/* Pins: pages that a running system call uses and that must stay open. lo == hi: the
+ * entry is free.
+ */
 static struct pin {
 	uintptr_t lo, hi;
 	/* The object that each watcher's owner() returned, or NULL. */
@@ -104,8 +106,8 @@ bool rn_page_is_watched(void)
 
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed)
 {
-	/* Uses the TLS model initial-exec, because with other models the first access in
-	 * a signal handler may allocate memory.
+	/* This variable has the TLS model initial-exec, because with other models the
+	 * first access in a signal handler may allocate memory.
 	 */
 	static __thread uintptr_t latest __attribute__((tls_model("initial-exec")));
 	static __thread unsigned times __attribute__((tls_model("initial-exec")));
@@ -182,8 +184,8 @@ static void give_pin(int pin)
 		pins_high--;
 }
 
-/* Asks each watcher for its object that has pages of [addr, addr + len). Returns true if
- * any watcher has one.
+/* Asks each watcher which of its objects has pages of [addr, addr + len), and stores the
+ * answers in @owner. Returns true if any watcher has one.
  */
 static bool find_owners(uintptr_t addr, size_t len, void *owner[WATCHERS_MAX])
 {
@@ -281,8 +283,8 @@ static void set_trap_flag(ucontext_t *uc, bool on)
 }
 #endif
 
-/* Closes the pages of the step. The host lock is not held here, because the instruction
- * that ran belongs to the program, which never holds it.
+/* Closes the page that was opened for a single step. The host lock is not held here,
+ * because the instruction that ran belongs to the program, which never holds it.
  */
 static void close_again(void)
 {
@@ -294,8 +296,8 @@ static void close_again(void)
 	step.is_armed = false;
 }
 
-/* Takes the default action by raising the signal again. The trap would not occur again by
- * itself as a fault would, because the trapped instruction has run.
+/* Lets the signal take its default action, by raising it again. A fault would occur again
+ * by itself, but this trap would not, because its instruction has run.
  */
 static void take_default(int sig)
 {
@@ -335,8 +337,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Reports once why a page stays open after its first access. Does not call write(), which
- * page_calls.c replaces, because this may run in the SIGSEGV handler.
+/* Reports, once, why pages stay open after their first access. This may run in the
+ * SIGSEGV handler, so it does not call write(), which page_calls.c replaces.
  */
 static void say_no_steps(const char *why)
 {

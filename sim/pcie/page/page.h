@@ -39,16 +39,17 @@ static inline uintptr_t rn_page_up(uintptr_t addr)
 	return rn_page_down(addr + RN_PAGE_SIZE - 1);
 }
 
-/* Are the wrappers in front of the C library, as in a program that is linked with this
- * library or that `rocin run' has started with it? Any thread; needs no lock.
+/* Returns true if the program's calls reach the wrappers before the C library. This is so
+ * in a program that is linked with this library or that `rocin run' has started with it.
+ * Any thread; needs no lock.
  */
 bool rn_page_wraps_calls(void);
 
 /* The callbacks of a watcher. */
 struct rn_page_watcher {
-	/* Returns true if the watcher has closed pages or may close some. Then our signal
-	 * handler must stay in front of the program's, and buffers are pinned. Any
-	 * thread; needs no lock.
+	/* Returns true if the watcher has closed pages or may close some. While this is
+	 * so, the signal handler of this library stays in front of the program's, and the
+	 * wrappers pin buffers. Any thread; needs no lock.
 	 */
 	bool (*is_on)(void);
 	/* Called in the SIGSEGV handler for a fault at @addr; this thread may or may not
@@ -61,16 +62,17 @@ struct rn_page_watcher {
 	 * be fast.
 	 */
 	void *(*owner)(uintptr_t addr, size_t len);
-	/* Opens the pages of [addr, addr + len), which a system call is about to use.
-	 * Returns false if none of these pages can ever be closed.
+	/* Called when a system call is about to use [addr, addr + len). The watcher must
+	 * open these pages of @owner. Returns false if none of them can ever be closed.
 	 */
 	bool (*pinned)(void *owner, uintptr_t addr, size_t len);
 	/* Called when the system call has returned and no other pin keeps [lo, hi) open.
+	 * The watcher may close these pages again.
 	 */
 	void (*unpinned)(void *owner, uintptr_t lo, uintptr_t hi);
-	/* Opens all pages of the watcher. Called in a child of fork(), where no TLP is
-	 * in flight. Must not lock, as other threads of the parent may have left data
-	 * half changed.
+	/* Called in a child of fork(), where no TLP is in flight. The watcher must open
+	 * all of its pages. It must not lock, because other threads of the parent may
+	 * have left data half changed.
 	 */
 	void (*in_child)(void);
 };
@@ -110,22 +112,22 @@ bool rn_page_is_pinned(uintptr_t at);
 int rn_page_pin(uintptr_t addr, size_t len);
 void rn_page_unpin(int pin);
 
-/* Returns true if the same instruction would fault forever because nothing is mapped at
- * @addr. The handler calls this once for each fault, before the instruction runs again.
- * @was_closed: the page was closed, so it is mapped. A mapped page may also be found
- * open, as another thread may have opened it since the fault.
+/* Returns true if nothing is mapped at @addr, so that the instruction would fault again
+ * for ever. The handler calls this once for each fault, before the instruction runs
+ * again. @was_closed: the handler has found the page closed, so it is mapped. A mapped
+ * page may also be found open, because another thread may have opened it since the fault.
  */
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
 
-/* Prepares single steps. To be called before the first rn_page_step(), and not in a
- * signal handler. @executed is called in the SIGTRAP handler of a step, first and without
- * the host lock.
+/* Prepares single steps. Must be called before the first rn_page_step(), and not in a
+ * signal handler. The SIGTRAP handler of a step calls @executed first, without the host
+ * lock.
  */
 void rn_page_step_init(void (*executed)(void));
 
-/* Makes the instruction that faulted run, and then calls @close(@arg, @page) under the
- * host lock. To be called in the fault handler. Returns false if @close will not be
- * called.
+/* Lets the instruction that faulted run, and then calls @close(@arg, @page) under the
+ * host lock. The caller is the fault handler. Returns false if single steps are not
+ * possible; @close is not called then.
  */
 bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg);
 
@@ -135,8 +137,8 @@ bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void
  */
 void rn_page_calls_link(void);
 
-/* Registers a function that is called when the program ends by _exit(), with the status,
- * and returns the status to end with.
+/* Registers @fn, which is called with the exit status when the program ends by _exit().
+ * It returns the status with which the program is to end.
  */
 void rn_page_at_quick_exit(int (*fn)(int status));
 

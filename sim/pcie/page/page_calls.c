@@ -106,9 +106,10 @@ enum {
 static const char *const names[CALL_COUNT] = { CALLS(NAME) };
 static _Atomic(void *) behind[CALL_COUNT];
 
-/* Finds the newest version of a function. If a function has several versions, dlsym() may
- * find the oldest one, and before glibc 2.3.2 condition variables had another layout.
- * ThreadSanitizer's own functions have no version, and must see each call.
+/* Finds the newest version of a function of the C library. If a function has several
+ * versions, dlsym() may find the oldest one, and before glibc 2.3.2 condition variables
+ * had another layout. ThreadSanitizer's own functions have no version, and must see each
+ * call.
  */
 static void *find_newest(const char *name)
 {
@@ -121,9 +122,9 @@ static void *find_newest(const char *name)
 	return fn ? fn : dlsym(RTLD_NEXT, name);
 }
 
-/* Do calls of the program reach the wrappers of this file? This is checked with
- * sem_clockwait(), because the compilers' sanitizers have no wrapper of this function.
- * Their wrappers of other functions precede those of this file.
+/* Returns true if calls of the program reach the wrappers of this file. This is tested
+ * with sem_clockwait(), the one function for which the compilers' sanitizers have no
+ * wrapper. Their wrappers of other functions come before those of this file.
  */
 bool rn_page_wraps_calls(void)
 {
@@ -142,8 +143,8 @@ static void *find_call(unsigned call)
 	return fn;
 }
 
-/* Looks up all functions in a constructor, because a signal handler may be the first
- * caller of one of them and must not call dlsym().
+/* Looks up all functions in a constructor, because a signal handler, which must not call
+ * dlsym(), may be the first caller of one of them.
  */
 static __attribute__((constructor)) void find_all(void)
 {
@@ -264,9 +265,10 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 }
 
 /* ----------------------------------------------------- functions that wait */
-/* These functions wait by the system call futex, and end the program if it returns
- * EFAULT. That happens if the semaphore lies in a closed page, which it may share with a
- * small buffer. (A mutex is no problem: the C library tries again.)
+/* sem_wait() and the functions below wait by the system call futex, and the C library
+ * ends the program if it returns EFAULT. That happens if the semaphore lies in a closed
+ * page, which it may share with a small buffer. (A mutex is no problem: the C library
+ * tries again.)
  */
 EXPORT int sem_wait(sem_t *sem)
 {
@@ -401,10 +403,10 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /* -------------------------- wrappers of functions that set signal handlers */
-/* Must the handler that this library has set for @sig be called before the program's
- * handler? A program's handler in its place would get the faults of closed pages and
- * could not handle them. The library's handler passes all other faults on to the
- * program's handler.
+/* Returns true if this library has set a handler for @sig that must be called before the
+ * program's handler. A program's handler in its place would get the faults of closed
+ * pages and could not handle them. The library's handler passes all other faults on to
+ * the program's handler.
  */
 static bool is_guarded(int sig)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize.c - hands the events of the hierarchy on to the classes of machines
+/* sanitize.c - passes the events of the hierarchy to the model of each class of machines
  * (sanitize_classes.c), and determines which reads come too early.
  *
  * A read comes too early on a machine of a class if a device's write to the same bytes is
- * pending in that class. A data write belongs to a NIC, QP, side (send or receive) and
- * message number. It is covered once the program has taken a completion of the same queue
- * with the same or a later number, because a completion covers all earlier messages of
- * its queue (IBTA Vol 1, 9.7.6 and 10.8). A write that is covered and still pending is on
- * its way through a queue that the CQE does not use.
+ * pending in the model of that class. A data write belongs to a NIC, QP, side (send or
+ * receive) and message number. It is covered once the program has taken a completion of
+ * the same queue with the same or a later number, because a completion covers all earlier
+ * messages of its queue (IBTA Vol 1, 9.7.6 and 10.8). A write that is covered and still
+ * pending is on its way through a queue that the CQE does not use.
  */
 #include "sanitize.h"
 
@@ -80,8 +80,8 @@ static bool is_covered_by(const struct rn_tlp *tlp, const void *arg)
 	       is_up_to(tlp->msg & ~RESPONSE, c->msg, c->side);
 }
 
-/* Notes that completion number @n, which the program has taken, covers the messages of
- * @side up to @msg.
+/* The program has taken completion number @n. Notes that it covers the messages of @side
+ * up to message @msg.
  */
 static void cover_up_to(struct rn_san_qp *q, enum rn_san_side side, uint32_t msg,
 			uint16_t n)
@@ -181,8 +181,8 @@ static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp,
 	rn_san_cqe_sent(&sent);
 }
 
-/* Is the write from a duplicate of a message for which the program has taken a
- * completion? The bytes of such a write were in memory before.
+/* Returns true if the write comes from a duplicate of a message for which the program has
+ * taken a completion. The bytes of such a write were in memory before.
  */
 static bool is_duplicate(const struct rn_tlp *tlp)
 {
@@ -196,8 +196,8 @@ static bool is_duplicate(const struct rn_tlp *tlp)
 	       is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side);
 }
 
-/* Returns true if the results of the sanitizer are not used: it was started only for the
- * knob hold=event, and the program has chosen other knobs since.
+/* Returns true if the sanitizer was started only for the knob hold=event, and the program
+ * has chosen other knobs since. Its results are not used then.
  */
 static bool is_idle(const struct rn_host *h)
 {
@@ -230,13 +230,14 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	if (is_idle(h) || is_duplicate(tlp))
 		return false;
 	if (rn_san_is_of_atomic(tlp) && rn_san_atomic_of(tlp)) {
-		/* While the write of an atomic is withheld, the NIC's lock on the word is
-		 * free, and the next atomic reads the value that is stored here.
+		/* The write of this atomic is withheld. The NIC's lock on the word is
+		 * released meanwhile, and the next atomic reads the value that is stored
+		 * here.
 		 */
 		if (!rn_san_withhold(tlp))
 			return false;
 		/* In a hunt (rn_san_names_writes()) the write may have been stored at
-		 * once, and then the lock is free.
+		 * once instead; the lock is free then.
 		 */
 		if (rn_san_is_withheld(tlp->addr, tlp->len))
 			rn_host_free_withheld(h, tlp);
@@ -245,10 +246,11 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_is_payload(tlp) && rn_san_withhold(tlp);
 }
 
-/* Returns true if the TLP is a read by a NIC that may be performed at once. The findings
- * of the sanitizer depend on the order of events and not on the time at which a NIC
- * reads, so the bus thread need not be woken for each packet. With hold=event, and in a
- * hunt, the user wants to see what a late read reads.
+/* Returns true if the TLP is a read by a NIC that may be performed as soon as it is
+ * issued. The sanitizer's findings depend on the order of events and not on the time at
+ * which a NIC reads, so the bus thread need not be woken for each packet. With
+ * hold=event, and in a hunt, such reads are not performed at once, because the user wants
+ * to see what a late read reads.
  */
 static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -258,9 +260,9 @@ static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san.options.level >= RN_SANITIZE_ON;
 }
 
-/* May the bytes of a write be issued as one TLP across granule boundaries? While reads
- * are judged, the program never sees a part of a write, and each class of machines cuts
- * writes by its own granule (sanitize_classes.c).
+/* Returns true if one TLP may write bytes of several granules. While reads are judged,
+ * the program never sees a part of a write, and each class of machines cuts writes by its
+ * own granule (sanitize_classes.c).
  */
 static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -269,7 +271,9 @@ static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san_class_joins(tlp);
 }
 
-/* Notes that an agent reads the range as it was before a write that is withheld. */
+/* Notes that an agent reads the bytes of the range that were there before a withheld
+ * write.
+ */
 static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 {
 	const struct rn_tlp *tlp;
@@ -282,8 +286,8 @@ static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 		rn_san_note_early(agent, tlp, page);
 }
 
-/* Returns true if the byte is in declared memory: devices treat it as a GPU's, but the
- * program has allocated it. Writes to such memory are not withheld.
+/* Returns true if the byte is in declared memory, which the program has allocated and
+ * devices treat as a GPU's. Writes to such memory are not withheld.
  */
 static bool is_declared(rn_iova addr)
 {
@@ -294,8 +298,8 @@ static bool is_declared(rn_iova addr)
 	return r && rn_agent_is_gpu(r->target) && !rn_gpu_of(addr, &offset, &view);
 }
 
-/* Returns the request for which a NIC reads its source buffer; NULL if the NIC reads for
- * its peer.
+/* @tlp is a read by a NIC. If it reads the source buffer of a request of this process,
+ * returns that request. Returns NULL if the NIC reads for its peer.
  */
 static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 					 const struct rn_tlp *tlp)
@@ -310,8 +314,8 @@ static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 	return NULL;
 }
 
-/* If bytes of the source were copied when the request was posted, lets the NIC send the
- * copy.
+/* If bytes of the source that @tlp reads were copied when the request was posted,
+ * replaces what the NIC has read by the copy.
  */
 static void put_early(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -371,7 +375,8 @@ static bool is_on_its_way(rn_iova addr, uint64_t len, bool is_by_device)
 	return false;
 }
 
-/* Notes that a read finds what the CPU and the GPUs have written to the range. */
+/* Notes that a read gets the bytes that the CPU and the GPUs have written to the range.
+ */
 static void see_own(rn_iova addr, uint64_t len)
 {
 	if (!is_on_its_way(addr, len, false))
@@ -381,18 +386,18 @@ static void see_own(rn_iova addr, uint64_t len)
 static bool find_pending(struct rn_san_read *r)
 {
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
-	/* The bytes read may have become visible before other bytes of the same write to
-	 * declared memory, so they do not count as pending.
+	/* Some of the bytes read may have become visible before other bytes of the same
+	 * write to declared memory. So these bytes do not count as pending.
 	 */
 	if (r->pending && is_declared(r->addr) && !is_on_its_way(r->addr, r->len, true))
 		r->pending = 0;
 	return r->pending != 0;
 }
 
-/* Returns true if the program has not relied on the bytes: a NIC reads them for its peer,
- * and no completion covers them; or a NIC reads them for a request that was posted before
- * the completion that covers them was taken or, if no completion covers them, before they
- * were written.
+/* Returns true if the program does not rely on the bytes that a NIC reads. There are two
+ * such cases. The NIC reads for its peer, and no completion covers the bytes. Or the NIC
+ * reads for a request that was posted too early: before the program took the completion
+ * that covers the bytes or, if there is none, before the bytes were written.
  */
 static bool is_unrelated(const struct rn_san_read *r)
 {
@@ -411,10 +416,10 @@ bool rn_san_waits_for_events(const struct rn_host *h)
 	       !is_idle(h);
 }
 
-/* With hold=event: is this read of the NIC postponed until the program waits? The source
- * of a request behind a READ or an atomic may be the result of that operation, so it is
- * read early: this shows that a fence is missing. Reads that serve other processes are
- * not postponed, because it is not known when those processes wait.
+/* With hold=event: returns true if this read of the NIC is postponed until the program
+ * waits. The source of a request behind a READ or an atomic may be the result of that
+ * operation, so it is read early, which shows that a fence is missing. Reads for other
+ * processes are not postponed, because it is not known when those processes wait.
  */
 static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -427,9 +432,9 @@ static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_fetch_of(tlp) != NULL;
 }
 
-/* Notes the read that serves a READ, FLUSH or atomic of this process. It pushes earlier
- * writes, as a READ may be meant to do; whether the program relies on that shows when it
- * takes the completion.
+/* Notes a read by which a NIC serves a READ, FLUSH or atomic of this process. The read
+ * pushes earlier writes, and the program may have posted the request for that purpose.
+ * Whether it relies on that shows when it takes the completion.
  */
 static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
 {
@@ -437,8 +442,8 @@ static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
 				 fetch->is_overtaken ? RN_SAN_LATER : ++rn_san.reads);
 }
 
-/* Judges a NIC's read of bytes to which a write is pending. Returns true if the NIC reads
- * a source buffer, and the read has been reported.
+/* A NIC reads bytes to which a write is pending. Reports this if it is a mistake. Returns
+ * true if the NIC reads a source buffer and this was reported.
  */
 static bool judge_nic_read(struct rn_san_read *r, const struct rn_tlp *tlp)
 {
@@ -451,8 +456,9 @@ static bool judge_nic_read(struct rn_san_read *r, const struct rn_tlp *tlp)
 	return r->request != NULL;
 }
 
-/* Judges a read of a device, or of the program by a call. Returns true if the read gets
- * the bytes from before the writes that are withheld.
+/* A device, or the program by a call, reads the bytes of @tlp. Reports this if it is too
+ * early. Returns true if the reader gets the bytes that were there before the withheld
+ * writes.
  */
 static bool judge_read(const struct rn_tlp *tlp)
 {
@@ -503,8 +509,8 @@ void rn_san_give_up(rn_iova page)
 	rn_san_class_seen(page, RN_PAGE_SIZE);
 }
 
-/* Handles a load in a loop that waits for the byte: performs the writes to it that are
- * pending.
+/* A loop waits for the byte at @addr, and a load of this loop is handled here: performs
+ * the pending writes to the byte.
  */
 static void see_in_loop(unsigned agent, rn_iova addr)
 {
@@ -528,9 +534,9 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
 	} else if (!rn_san_is_withheld(addr, 1)) {
-		/* If this read brings no new report, the pending writes to the whole page
-		 * count as seen, so that a program which reads much too early does not
-		 * become too slow.
+		/* If this read brings no new report, all pending writes to the page count
+		 * as seen. Otherwise a program that reads much too early would become too
+		 * slow.
 		 */
 		rn_san_event_read(agent);
 		if (rn_san_report_read(&r))
@@ -599,9 +605,9 @@ static const struct rn_host_hooks hooks = {
 	.restarted = knobs_changed,
 };
 
-/* Are data withheld until an event? They are not in a recording or a replay, where the
- * sequence of TLPs decides, and not without the preloaded library: without it, system
- * calls would fail on closed pages.
+/* Returns true if writes are withheld until an event. They are not withheld in a
+ * recording or a replay, where the sequence of TLPs decides, and not without the
+ * preloaded library: without it, system calls would fail on closed pages.
  */
 static bool is_late_until_event(const struct rn_pcie_knobs *k)
 {

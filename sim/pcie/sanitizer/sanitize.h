@@ -14,13 +14,13 @@
  * CPU from device memory (../gpu/trap.c) and registered host memory; plain loads of
  * kernels from device memory. ROCIN_SANITIZE=all adds stores to source buffers, reported
  * at the store, and reads of a NIC on which the program has not relied: those for the
- * peer, or for an own request, before the completion was taken.
+ * peer or for a request of this process that came before the completion was taken.
  *
  * ROCIN_SANITIZE=WORD,...: on|all|off; names of classes of machines (RN_SAN_CLASSES);
  * late=FILE, record=FILE: see sanitize_schedule.c; and words about the reports, as of
  * ROCIN_VALIDATE: see transport/io/report/report.h. With the word summary the summary is
- * written even without findings. A program with findings in the named classes that would
- * exit with 0 exits with the code that exitcode=N gives, or with 66.
+ * written even without findings. If there are findings in the named classes, a program
+ * that would exit with 0 exits with N (exitcode=N; 66 by default).
  *
  * Threads: all functions run under the host lock unless a comment says otherwise.
  */
@@ -32,8 +32,9 @@
 
 enum rn_sanitize_level {
 	RN_SANITIZE_OFF,
-	/* used for the knob hold=event: writes that may be late are withheld as with
-	 * RN_SANITIZE_ON, but nothing is reported, and only the class `given` is kept
+	/* Used for the knob hold=event. Writes that may be late are withheld as with
+	 * RN_SANITIZE_ON, but nothing is reported, and only the class `given` is
+	 * modelled.
 	 */
 	RN_SANITIZE_SILENT,
 	RN_SANITIZE_ON,
@@ -70,8 +71,8 @@ const char *rn_san_class_name(unsigned class);
 
 struct rn_sanitize_options {
 	enum rn_sanitize_level level;
-	/* Classes, one bit each, in which a mistake is reported and counts for the exit
-	 * code.
+	/* Classes of machines for which findings are reported and change the exit code;
+	 * one bit each.
 	 */
 	unsigned classes;
 	/* Where reports go, and the exit code of a program with findings. */
@@ -86,8 +87,8 @@ struct rn_sanitize_options {
 int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
 		      size_t err_len);
 
-/* Returns true if the sanitizer runs, even if it reports nothing (RN_SANITIZE_SILENT).
- * Any thread; needs no lock.
+/* Returns true if the sanitizer runs. It may report nothing nevertheless
+ * (RN_SANITIZE_SILENT). Any thread; needs no lock.
  */
 bool rn_sanitize_is_on(void);
 
@@ -95,8 +96,8 @@ bool rn_sanitize_is_on(void);
 void rn_sanitize_posted(struct rn_host_nic *nic, const struct rn_host_wr *wr);
 void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe);
 
-/* Called without the host lock when the program has taken the completion of a transfer in
- * which drive @agent wrote to [addr, addr + len).
+/* Called when the program has taken the completion of a transfer in which drive @agent
+ * wrote to [addr, addr + len). The caller does not hold the host lock.
  */
 void rn_sanitize_stored(struct rn_host *h, unsigned agent, rn_iova addr, uint64_t len);
 

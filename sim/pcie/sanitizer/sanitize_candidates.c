@@ -8,10 +8,11 @@
  * candidate, and its page stays closed. If the same instruction, called from the same
  * functions, comes back to the same byte and finds the same write pending, it is the load
  * of a loop; the write is then performed, so that the loop ends. A load that faults again
- * before it has been executed does not count as repeated. Otherwise the load is reported:
- * when its entry is needed for another candidate, when many other loads of the page have
- * followed, or when the program ends. A loop over more bytes than there are candidates
- * ends nevertheless, because a hash of each load whose entry was reused is kept.
+ * before it has been executed does not count as repeated. If the load is not repeated, it
+ * is reported when its entry is needed for another candidate, when many other loads of
+ * the page have followed, or when the program ends. A loop may read more bytes than there
+ * can be candidates. It ends nevertheless, because a hash of each load whose entry was
+ * reused is kept.
  */
 #include <stdatomic.h>
 
@@ -20,9 +21,9 @@
 #include "sim/pcie/page/page.h"
 
 enum {
-	/* Number of other loads of the page after which a load is not expected to be
-	 * repeated. A loop over a page of flags that are 64 bytes apart makes fewer loads
-	 * than this in a round.
+	/* Number of other loads of the page after which a candidate is reported, because
+	 * it is not expected to be repeated. A loop over a page of flags that are 64
+	 * bytes apart makes fewer loads than this in a round.
 	 */
 	OTHERS_MAX = 128,
 	/* number of sets of hashes of loads that are no longer candidates */
@@ -43,8 +44,8 @@ static struct candidate {
 	unsigned others; /* loads of the page by other instructions since this load */
 	/* number of the thread's single step, until that step is over; else 0 */
 	uint64_t step;
-	/* Equal to @step until the load has been executed, then 0. The thread sets it to
-	 * 0 without the host lock.
+	/* Equal to @step until the load has been executed, then 0. The thread that loads
+	 * sets it to 0, without the host lock.
 	 */
 	_Atomic uint64_t running;
 	/* True if the write was performed before the load was executed, so that the load
@@ -82,16 +83,16 @@ static void confirm(struct candidate *c)
 
 	if (!c->is_used)
 		return;
-	/* The entry to replace is chosen at random, so that loads of one set do not evict
-	 * each other again and again.
+	/* The entry to be replaced is chosen at random. Otherwise the loads of a set
+	 * could replace each other in turn for ever.
 	 */
 	confirmed[hash % SETS][rn_random_scaled(&way, WAYS)] = hash;
 	rn_san_report(&c->report);
 	end_candidate(c);
 }
 
-/* Returns an entry for a new candidate: that of the oldest candidate, whose load is
- * reported first.
+/* Returns an entry for a new candidate. This is the entry of the oldest candidate; its
+ * load, which was not repeated, is reported first.
  */
 static struct candidate *take_candidate(void)
 {
@@ -129,9 +130,9 @@ static struct candidate *find_candidate(uint32_t stack, rn_iova addr)
 	return NULL;
 }
 
-/* Is this the load of this thread's step, which has not been executed yet? The load has
- * faulted a second time, because another write to its page has arrived meanwhile and the
- * page was closed again.
+/* Returns true if this candidate is the load of this thread's single step, and has not
+ * been executed yet. It has then faulted a second time, because another write to its page
+ * has arrived meanwhile, and the page was closed again.
  */
 static bool is_load_of_step(const struct candidate *c)
 {

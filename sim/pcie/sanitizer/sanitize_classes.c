@@ -42,10 +42,10 @@
 enum {
 	TLPS = 2048, /* capacity of the fabric of one class */
 	/* With the knob place=msg or place=any the bytes of a message become visible in
-	 * no order, so each write needs a TLP of its own. To keep a long message from
-	 * filling the fabric, only its first APART writes have one; behind them, one TLP
-	 * stands for all writes to a block of BLOCK bytes. A message of 1 MiB then needs
-	 * about 320 TLPs.
+	 * no order, so each write needs a TLP of its own. A long message would fill the
+	 * fabric. So only the first APART writes of a message have a TLP of their own; of
+	 * the following ones, one TLP stands for all writes to a block of BLOCK bytes. A
+	 * message of 1 MiB then needs about 320 TLPs.
 	 */
 	APART = 64,
 	BLOCK = 4096, /* bytes */
@@ -55,9 +55,9 @@ enum {
 	FILTER = 1 << 16,
 };
 
-/* Links of the TLP with this index in a chain: the writes that begin at addresses with
- * the same hash, the newest first. The TLP stays in the chain until another write uses
- * its index.
+/* For the TLP with this index in the fabric: its links in the chain of writes whose first
+ * addresses have the same hash, the newest first. A TLP stays in its chain until another
+ * write uses its index.
  */
 struct start {
 	uint16_t newer, older; /* RN_TLP_NONE: no such write */
@@ -69,15 +69,15 @@ static struct class
 	struct rn_fabric *fabric;
 	/* The TLP to which the next bytes of its message are joined. */
 	struct rn_san_place open;
-	/* An older write to the first byte of @open, which @open replaces when it is as
-	 * long; and the number of TLPs of the message of @open.
+	/* older: an older write to the first byte of @open; @open replaces it once it is
+	 * as long. The number that follows: how many TLPs the message of @open has.
 	 */
 	struct rn_san_place older;
 	uint32_t parts;
 	struct start start[TLPS];
 	uint16_t chain[STARTS]; /* the newest of each chain, or RN_TLP_NONE */
-	/* The writes of atomics that later requests have overtaken, in the order in which
-	 * they were issued.
+	/* The writes of atomics that may be executed after later requests, in the order
+	 * in which they were issued.
 	 */
 	struct rn_tlp overtaken[OVERTAKEN];
 	unsigned overtaken_count;
@@ -99,8 +99,8 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class)
 }
 
 /* ------------------------------------ filter: pages without pending writes */
-/* For each hash of a page, the number of writes to such pages that are pending. Most
- * reads meet none, and need not walk the fabrics.
+/* Number of pending writes to pages with a given hash. It is 0 for most reads, which then
+ * need not search the fabrics.
  */
 static uint32_t pending_in[FILTER];
 
@@ -128,8 +128,8 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------------------- fabric of a class */
-/* Removes from the overtaken writes the oldest one that @match accepts. Returns false if
- * there is none.
+/* Removes the oldest of the overtaken writes that @match accepts, and copies it to *@tlp.
+ * Returns false if there is none.
  */
 static bool take_overtaken(struct class *c,
 			   bool (*match)(const struct rn_tlp *tlp, const void *arg),
@@ -241,8 +241,9 @@ static bool is_in_order(const struct class *c, const struct rn_tlp *tlp)
 	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
 }
 
-/* Returns true if the write, whose bytes lie in one block, would end up as one TLP even
- * if it arrived in pieces of the size at which bytes become visible (a granule).
+/* The bytes of the write @tlp lie in one block. Returns true if one TLP would stand for
+ * it even if it were issued in pieces of a granule, the size at which bytes become
+ * visible in this class.
  */
 static bool is_joined(const struct class *c, const struct rn_tlp *tlp)
 {
@@ -300,8 +301,8 @@ static void link_start(struct class *c, unsigned index, rn_iova addr)
 	c->chain[chain] = (uint16_t)index;
 }
 
-/* Returns the place of the newest write of the same stream as @tlp that begins at its
- * first byte.
+/* Finds the newest write that begins at the first byte of @tlp and belongs to the same
+ * stream. Returns its place.
  */
 static struct rn_san_place find_older(const struct class *c, const struct rn_tlp *tlp)
 {
@@ -317,8 +318,8 @@ static struct rn_san_place find_older(const struct class *c, const struct rn_tlp
 	return (struct rn_san_place){ .index = RN_TLP_NONE };
 }
 
-/* Drops an older write that the open one replaces: all its bytes are written again by the
- * same QP, and so after the older write.
+/* Drops the older write to the bytes of the open one, if the open one writes all of them
+ * again. Both are by the same QP, so the open one comes later in memory.
  */
 static void replace_older(struct class *c)
 {
@@ -409,8 +410,9 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 		force(c, rn_fabric_oldest(c->fabric));
 	if (tlp->kind == RN_TLP_WRITE)
 		perform_overtaken(c, is_same_place, tlp);
-	/* Counts the write before it is issued: if no queue lies between requester and
-	 * target, rn_fabric_issue() performs it at once and write_is_there() is called.
+	/* The write is counted before it is issued. If no queue lies between requester
+	 * and target, rn_fabric_issue() performs it at once, and so calls
+	 * write_is_there().
 	 */
 	if (tlp->kind == RN_TLP_WRITE)
 		count_pending(tlp, tlp->addr, tlp->len, 1);
@@ -433,8 +435,8 @@ void rn_san_class_atomic_executed(const struct rn_san_wr *wr)
 		}
 }
 
-/* Adds the bytes to the open write, and counts their pages if the write did not have them
- * yet.
+/* Adds the bytes of @tlp to the open write. Counts the pages of these bytes that the open
+ * write did not have yet.
  */
 static void extend_open(struct class *c, const struct rn_tlp *tlp)
 {
@@ -471,8 +473,8 @@ static void issue_write(struct class *c, const struct rn_tlp *tlp,
 		open_write(c, p.index);
 }
 
-/* Issues a write to one block, in pieces of the size at which bytes become visible in
- * this class of machines (a granule).
+/* Issues a write to one block in pieces of a granule, the size at which bytes become
+ * visible in this class of machines.
  */
 static void issue_granules(struct class *c, const struct rn_tlp *tlp,
 			   struct rn_san_place *cqe)
@@ -623,8 +625,8 @@ void rn_san_class_stored(unsigned agent)
 	force_if(is_cqe_of, &(struct range){ .agent = agent });
 }
 
-/* Returns the number of reads that had been performed when the newest write to the range
- * was issued.
+/* Returns the number of reads that had been performed when the newest of the writes to
+ * the range was issued.
  */
 static uint64_t reads_before(const struct class *c, const struct range *r)
 {
@@ -655,8 +657,8 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 		most = reads > most ? reads : most;
 		force_served_before(&classes[i], reads);
 	}
-	/* In the class `given` a write that is not withheld has been performed already,
-	 * so the number of reads is taken from the other classes.
+	/* In the class `given`, a write that is not withheld has been performed already,
+	 * so the number of reads comes from the other classes.
 	 */
 	force_served_before(&classes[RN_SAN_CLASS_GIVEN], most);
 	force_if(is_device_write_to, &r);

@@ -48,17 +48,18 @@ struct rn_san_wr {
 	uint8_t opcode; /* enum rn_wr_opcode */
 	uint8_t range_count;
 	bool is_used, is_done, has_fence;
-	/* The digest of the source buffer is known, and no device has written there
-	 * since.
+	/* The digest of the source buffer is known, and no device has written to the
+	 * buffer since it was computed.
 	 */
 	bool has_digest;
 	/* the source buffer is counted for its pages, see rn_san_note_write() */
 	bool is_counted;
-	/* A READ, FLUSH or atomic after which a request without a fence was posted. The
-	 * completion of that later request does not show that this one has been executed.
+	/* The request is a READ, FLUSH or atomic, and a request without a fence was
+	 * posted behind it. The completion of that later request does not show that this
+	 * request has been executed.
 	 */
 	bool is_overtaken;
-	/* For an atomic: a later request was posted that waits for it, so requests behind
+	/* For an atomic: a request that waits for it was posted later, so requests behind
 	 * that one do not overtake the atomic.
 	 */
 	bool is_waited_for;
@@ -96,15 +97,15 @@ struct rn_san {
 	uint32_t fetches; /* number of READs and atomics that have not completed */
 	/* Number of reads performed by NICs that serve READs of the process itself. */
 	uint64_t reads;
-	/* Range of the read in progress if it must get the bytes as they were before the
-	 * withheld writes, as the read for a digest must; otherwise the length is 0.
+	/* If the read in progress must get the bytes that were there before the withheld
+	 * writes, as the read for a digest must: its range. Otherwise the length is 0.
 	 */
 	struct rn_host_range old_read;
 };
 extern struct rn_san rn_san;
 
-/* Does the device read the data of the request from the program's memory, which must not
- * change until the peer has them?
+/* Returns true if the device reads the data of such a request from the program's memory.
+ * The program must not change these data until the peer has them.
  */
 static inline bool rn_san_is_gather(enum rn_wr_opcode opcode)
 {
@@ -116,13 +117,17 @@ static inline bool rn_san_is_send(enum rn_wr_opcode opcode)
 	return rn_san_is_gather(opcode) && !rn_wr_writes(opcode);
 }
 
-/* Does the peer read memory for the request and then answer it (READ, FLUSH, atomic)? */
+/* Returns true if the peer reads its memory for such a request and then answers it (READ,
+ * FLUSH, atomic).
+ */
 static inline bool rn_san_is_answered(enum rn_wr_opcode opcode)
 {
 	return rn_wr_flags(opcode) & RN_OP_ANSWERED && !rn_san_is_gather(opcode);
 }
 
-/* Is this a write of a NIC or a drive, or of a GPU into another one? */
+/* Returns true if this is a write of a NIC or a drive, or a write of a GPU to another
+ * GPU.
+ */
 static inline bool rn_san_is_by_device(const struct rn_tlp *tlp)
 {
 	return tlp->kind == RN_TLP_WRITE &&
@@ -130,8 +135,8 @@ static inline bool rn_san_is_by_device(const struct rn_tlp *tlp)
 		(rn_agent_is_gpu(tlp->requester) && rn_agent_is_gpu(tlp->target)));
 }
 
-/* Is this the payload of a message, of a drive's transfer or of a kernel's store into
- * another GPU?
+/* Returns true if this is the payload of a message, of a drive's transfer, or of a
+ * kernel's store to another GPU.
  */
 static inline bool rn_san_is_payload(const struct rn_tlp *tlp)
 {
@@ -139,8 +144,9 @@ static inline bool rn_san_is_payload(const struct rn_tlp *tlp)
 	       !(tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK | RN_TLP_BELL));
 }
 
-/* Is this TLP of a class a write that is pending for the agents that read its bytes? Such
- * a TLP stands for a list of writes, see rn_san_withheld_list().
+/* @tlp is a TLP in the fabric of a class. Returns true if it is a write that is pending
+ * for the agents that read its bytes. Such a TLP stands for a list of writes, see
+ * rn_san_withheld_list().
  */
 static inline bool rn_san_is_judged(const struct rn_tlp *tlp)
 {
@@ -164,31 +170,31 @@ struct rn_san_read {
 	/* Request for which a NIC reads its source buffer, or NULL. */
 	const struct rn_san_wr *request;
 	uint32_t stack; /* number of the stack of the load or of the post, or 0 */
-	/* The classes, one bit each, where a write to these bytes is pending, and the
-	 * newest of these writes in each of them.
+	/* The classes in which a write to these bytes is pending, one bit each, and for
+	 * each such class the newest of these writes.
 	 */
 	unsigned pending;
 	const struct rn_tlp *by[RN_SAN_CLASS_COUNT];
 };
 
-/* Returns true if every access that the rules allow to be late is delayed until an event
- * of the program forces it: the knob is hold=event, the sanitizer is not idle, and
- * no schedule of `rocin hunt' names the accesses that are late.
+/* Returns true if each access that may be late by the rules is delayed until an event of
+ * the program forces it. This is so if the knob is hold=event, the sanitizer is not idle,
+ * and no schedule of `rocin hunt' names the accesses that are late.
  */
 bool rn_san_waits_for_events(const struct rn_host *h);
 
-/* Judges a plain load of @agent at @addr, which has faulted at @shown, the name of the
- * byte in the program. May move TLPs.
+/* A plain load of @agent at @addr has faulted. Reports it if it is too early. @shown is
+ * the address of the byte in the program. May move TLPs.
  */
 void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown);
 
-/* Notes that later accesses to the page at @page (an address as devices use it) will not
- * be seen: pending writes to it count as seen.
+/* Called when later accesses to the page at @page (an address as devices use it) will not
+ * fault. So the pending writes to the page count as seen.
  */
 void rn_san_give_up(rn_iova page);
 
-/* Returns true if a write to the page is pending in any class, or a load of it may turn
- * out to be one of a loop.
+/* Returns true if a write to the page is pending in any class, or if a load of it is a
+ * candidate (sanitize_candidates.c).
  */
 bool rn_san_is_page_pending(rn_iova page);
 
@@ -199,36 +205,37 @@ struct rn_san_place {
 	uint64_t seq;
 };
 
-/* Makes the fabrics of all classes, or only that of `given` if nothing is to be reported.
- * The class `given` has the knobs @given. Called again when the knobs have changed, while
- * no TLP is pending. Returns false if there is no memory.
+/* Makes the fabrics of all classes, or only that of the class `given` if nothing is to be
+ * reported. That class gets the knobs @given. The caller calls this again when the knobs
+ * have changed, while no TLP is pending. Returns false if there is no memory.
  */
 bool rn_san_classes_make(const struct rn_pcie_knobs *given);
 
 const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
 
-/* Returns true if a write of several granules, whose bytes lie in one page, may be one
- * TLP in the class of machines whose knobs the user has given. The other classes cut it
- * by their own granules.
+/* @tlp is a write of several granules, whose bytes lie in one page. Returns true if it
+ * may be one TLP in the class `given`, whose knobs the user has set. The other classes
+ * cut it by their own granules.
  */
 bool rn_san_class_joins(const struct rn_tlp *tlp);
 
-/* Issues a TLP of the hierarchy in all classes. @is_judged: it is a write, and pending
- * for the agents that read its bytes. @cqe gets the places of a CQE.
+/* Issues a TLP of the hierarchy in all classes. @is_judged: the TLP is a write, and
+ * pending for the agents that read its bytes. @cqe: out, the places of the TLP in the
+ * classes if it is a CQE.
  */
 void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);
 
-/* Notes that the program has taken the completion whose CQE is at @cqe in each class.
- * @reads: number of reads for the process's own READs that had been performed when the
- * CQE was issued.
+/* The program has taken the completion whose CQE is at place @cqe of each class. @reads:
+ * number of reads that served READs of this process and had been performed when the CQE
+ * was issued.
  */
 void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 			    uint64_t reads);
 
-/* Notes that the read of a NIC, given as the TLP of the hierarchy, was performed. @reads:
- * its number among the reads that serve requests of this process; RN_SAN_LATER: the
- * number is known only when the request completes.
+/* A NIC has performed the read @real, a TLP of the hierarchy. @reads: its number among
+ * the reads that serve requests of this process; RN_SAN_LATER: the number is known only
+ * when the request completes.
  */
 #define RN_SAN_LATER UINT64_MAX
 void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
@@ -246,10 +253,10 @@ void rn_san_class_atomic_executed(const struct rn_san_wr *wr);
 /* Forces the reads that serve @wr, whose completion the program has taken. */
 void rn_san_class_fetch_done(const struct rn_san_wr *wr);
 
-/* Force TLPs in all classes: the read of a NIC, given as the TLP of the hierarchy; the
- * completion entries of a drive; the writes of devices to a range, which the program has
- * seen; the writes of CPU and GPUs to a range, which were seen; all TLPs to and from a
- * range.
+/* Force TLPs in all classes. The first function: the read of a NIC, which is given as the
+ * TLP of the hierarchy. The following ones, in this order: the completion entries of a
+ * drive; the writes of devices to a range, which the program has seen; the writes of the
+ * CPU and the GPUs to a range, which were seen; all TLPs to and from a range.
  */
 void rn_san_class_read_done(const struct rn_tlp *real);
 void rn_san_class_stored(unsigned agent);
@@ -262,13 +269,13 @@ void rn_san_class_emptied(rn_iova addr, uint64_t len);
  */
 void rn_san_class_placed(unsigned agent, uint32_t qpn);
 
-/* Performs the read @flush in those classes whose GPUs do not make writes visible in
- * order to all agents in @scope, because a flush call on such a machine sends it.
+/* Sends the read @flush in those classes whose GPUs do not make writes visible in order
+ * to all agents in @scope, because a flush call on such a machine sends it.
  */
 void rn_san_class_flush(const struct rn_tlp *flush, unsigned scope);
 
-/* Notes that a write to declared memory, given as the TLP of the hierarchy, has landed
- * there. Forces the writes that it is part of, in all classes, unless other parts of them
+/* A write to declared memory, given as the TLP of the hierarchy, has been stored there.
+ * In each class, forces the write of which it is a part, unless other parts of that write
  * are still on their way.
  */
 void rn_san_class_landed(const struct rn_tlp *real);
@@ -276,19 +283,20 @@ void rn_san_class_landed(const struct rn_tlp *real);
 /* Forces the TLPs of a QP of a NIC, or of all its QPs if @qpn is 0. */
 void rn_san_class_drain(unsigned agent, uint32_t qpn);
 
-/* Notes that the completion with index @cover - 1 covers those pending writes that
- * @is_covered accepts and that no completion covers yet.
+/* The program has taken the completion with index @cover - 1. Notes that it covers those
+ * pending writes that @is_covered accepts and that no completion covers yet.
  */
 void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg, uint32_t cover);
 
-/* Returns false if no write to the range is pending in any class; true: perhaps one is.
+/* Returns false if certainly no write to the range is pending in any class. True means
+ * that perhaps one is.
  */
 bool rn_san_class_may_pend(rn_iova addr, uint64_t len);
 
-/* Returns the classes, one bit each, in which a device's write to the range is pending,
- * and in @by the newest such write of each class, or NULL. tlp.data is the completion
- * that covers the write, as @cover of rn_san_class_cover().
+/* Returns the classes in which a device's write to the range is pending, one bit each.
+ * @by: out, for each class the newest such write, or NULL. Its tlp.data tells which
+ * completion covers the write, as @cover of rn_san_class_cover() does.
  */
 unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 			      const struct rn_tlp *by[RN_SAN_CLASS_COUNT]);
@@ -300,16 +308,16 @@ void rn_san_class_land(const struct rn_tlp *real);
 void rn_san_class_force_oldest(void);
 
 /* ------------------------------------------------------- sanitize_withheld.c */
-/* rn_san_withheld_list() begins a list with the write that is being issued, and returns
- * the number of the list, which is the field tag of the TLP that stands for the list in
- * the class `given`. rn_san_withheld_join() adds the write that is being issued to list
- * @list instead, whose TLP is made longer.
+/* Both functions are about the write that is being issued. rn_san_withheld_list() begins
+ * a list with it, and returns the number of the list. That number is the tag of the TLP
+ * that stands for the list in the class `given`. rn_san_withheld_join() adds the write to
+ * list @list instead; the caller makes that TLP longer.
  */
 uint64_t rn_san_withheld_list(void);
 void rn_san_withheld_join(uint64_t list);
 
-/* Withholds the write that has been issued last in the classes, if the class `given` has
- * not performed it yet and if every access of the program to its bytes is seen. Returns
+/* Withholds the write that was issued last in the classes, unless the class `given` has
+ * performed it already, or an access of the program to its bytes could go unseen. Returns
  * false if the write is not withheld.
  */
 bool rn_san_withhold(const struct rn_tlp *tlp);
@@ -317,19 +325,19 @@ bool rn_san_withhold(const struct rn_tlp *tlp);
 /* Returns true if a write to the range is withheld from the program. */
 bool rn_san_is_withheld(rn_iova addr, uint64_t len);
 
-/* Returns the oldest withheld write to the address, and the number of its page; NULL if
- * there is none.
+/* Returns the oldest withheld write to the range, and sets *@page to the number of its
+ * page. Returns NULL if there is none.
  */
 const struct rn_tlp *rn_san_withheld_at(rn_iova addr, uint64_t len, uint64_t *page);
 
-/* Both functions forget the writes that the TLP @by stands for; rn_san_withheld_store()
- * first stores their bytes.
+/* Both functions forget the withheld writes for which the TLP @by stands.
+ * rn_san_withheld_store() first stores their bytes.
  */
 void rn_san_withheld_store(const struct rn_tlp *by);
 void rn_san_withheld_drop(const struct rn_tlp *by);
 
-/* Stores the bytes that are withheld from the range, because a device is about to access
- * them; for the program these writes are still pending.
+/* Stores the withheld bytes of the range in memory, because a device is about to access
+ * them. For the program, these writes are still pending.
  */
 void rn_san_withheld_land(rn_iova addr, uint64_t len);
 
@@ -340,13 +348,13 @@ bool rn_san_is_storing(void);
 /* Reads and opens the files of the options. Returns 0 or -errno. */
 int rn_san_schedule_start(const struct rn_host *h, const struct rn_sanitize_options *o);
 
-/* Returns true if there is a schedule or a record. Otherwise the functions below do
- * nothing, and all writes are late.
+/* Returns true if there is a schedule (late=FILE) or a record (record=FILE). If it
+ * returns false, the functions below do nothing, and all writes are late.
  */
 bool rn_san_names_writes(void);
 
-/* Notes a write that could be withheld. Returns false if it is to land at once. @page:
- * the result of rn_san_page_number().
+/* Notes a write that could be withheld. Returns true if it is to be late, false if it is
+ * to be stored at once. @page: number that rn_san_page_number() has returned for it.
  */
 bool rn_san_is_late(const struct rn_tlp *tlp, uint64_t page);
 
@@ -356,16 +364,17 @@ void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
 /* Notes that an agent reads bytes from before a write that is withheld. */
 void rn_san_note_early(unsigned agent, const struct rn_tlp *tlp, uint64_t page);
 
-/* Set the cause that is recorded for everything that happens from now on: an event; a
- * read of a device; an event of an agent; an event of message @msg of a QP.
+/* Set the cause that is recorded for everything that happens from now on. The causes are,
+ * in the order of the functions: an event; a read of a device; an event of an agent; an
+ * event of message @msg of a QP.
  */
 void rn_san_event(const char *what);
 void rn_san_event_read(unsigned agent);
 void rn_san_event_agent(const char *what, unsigned agent);
 void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t msg);
 
-/* Returns the number of a QP in the order in which the NIC's QPs were first used, from 1;
- * 0 if there are too many.
+/* Returns the number of a QP. The QPs of a NIC are numbered from 1 in the order of their
+ * first use; 0: there are too many.
  */
 unsigned rn_san_qp_order(unsigned agent, uint32_t qpn);
 
@@ -375,28 +384,29 @@ unsigned rn_san_qp_order(unsigned agent, uint32_t qpn);
 void rn_san_transfer_ended(unsigned agent);
 
 /* ----------------------------------------------------- sanitize_candidates.c */
-/* Notes a load of bytes that have not landed yet. Such a load is a mistake unless it
- * belongs to a loop that waits for the bytes. Returns true if it does: the same
- * instruction has read here before and has found the same write pending.
+/* Notes a load of bytes for which a write is pending. Such a load is a mistake, unless it
+ * belongs to a loop that waits for the bytes. Returns true if it does belong to one: the
+ * same instruction has read here before and found the same write pending.
  */
 bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown);
 
-/* Notes that the load of this thread's single step has been executed: it has not seen
- * writes that are performed from now on. Takes no lock, because writes that are performed
- * while the thread waited for one would count as seen.
+/* The load of this thread's single step has been executed. Notes that it has not seen
+ * writes that are performed from now on. Takes no lock, because writes that were
+ * performed while the thread waited for the lock would count as seen.
  */
 void rn_san_candidate_executed(void);
 
 /* Called when the write with the number @seq leaves the fabric of a class. */
 void rn_san_candidate_performed(unsigned class, uint64_t seq);
 
-/* Called after the single step for which the page at @page (an address as the program
- * uses it) was open.
+/* Called after the single step for which the page at @page was open. @page is an address
+ * as the program uses it.
  */
 void rn_san_candidate_ran(uintptr_t page);
 
 /* Called for a load, with stack @stack, that finds nothing pending in a page with
- * candidates. Ends the candidate that this load repeats: its write has been performed.
+ * candidates. If the load repeats a candidate, its write has been performed meanwhile, so
+ * the candidate ends without a report.
  */
 void rn_san_candidate_met(uint32_t stack, rn_iova addr);
 
@@ -407,26 +417,26 @@ bool rn_san_has_candidate(rn_iova page);
 void rn_san_candidates_confirm(void);
 
 /* -------------------------------------------------------- sanitize_requests.c */
-/* Finds a QP, and adds it if it is unknown and @make is set. Returns NULL if it was not
- * found or there is no memory.
+/* Finds a QP. If it is unknown and @make is true, adds it. Returns NULL if it is unknown
+ * and @make is false, or if there is no memory.
  */
 struct rn_san_qp *rn_san_qp(unsigned agent, uint32_t qpn, bool make);
 
 /* Finds request @msg. Returns NULL if the request is not kept. */
 struct rn_san_wr *rn_san_wr_find(const struct rn_san_qp *q, uint32_t msg);
 
-/* Finds a request that has not completed and whose source buffer contains @addr. Returns
- * the request and its QP, or NULL.
+/* Returns a request that has not completed and whose source buffer contains @addr, and
+ * sets *@qp to its QP. Returns NULL if there is none.
  */
 struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp);
 
-/* Returns the READ, FLUSH or atomic of this process which the NIC's read @tlp serves and
- * which has not completed; NULL if there is none.
+/* @tlp is a read of a NIC. Returns the READ, FLUSH or atomic of this process that the
+ * read serves and that has not completed; NULL if there is none.
  */
 const struct rn_san_wr *rn_san_fetch_of(const struct rn_tlp *tlp);
 
-/* Returns the atomic of this process which ends by the NIC's write @tlp and which has not
- * completed; NULL if there is none.
+/* @tlp is a write of a NIC. Returns the atomic of this process whose last step this write
+ * is and which has not completed; NULL if there is none.
  */
 const struct rn_san_wr *rn_san_atomic_of(const struct rn_tlp *tlp);
 
@@ -453,13 +463,13 @@ struct rn_san_cqe {
 void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
 
-/* Notes that a device has written [addr, addr + len): if a source buffer changes there,
- * the device and not the program may have changed it.
+/* Notes that a device has written [addr, addr + len). If a source buffer changes there,
+ * the device may have changed it, not the program.
  */
 void rn_san_note_write(rn_iova addr, uint64_t len);
 
 /* ----------------------------------------------------------- sanitize_early.c */
-/* Copies for @wr, which is being posted, those bytes of its source to which the result of
+/* Copies the bytes of the source of @wr, which is being posted, to which the result of
  * @first will be written, as the program sees them now. @load copies such bytes; it
  * returns false if a part of them is not mapped.
  */
@@ -480,22 +490,24 @@ void rn_san_early_free(struct rn_san_wr *wr);
 /* Starts the checks of plain loads and stores. Not to be called in a signal handler. */
 void rn_san_loads_watch(void);
 
-/* Updates the pages of [addr, addr + len), to which @tlp writes: @change is 1 if the
- * write has become pending in a class, -1 if it is not pending there any more.
+/* Updates the counts of the pages of [addr, addr + len). @tlp is a write to these bytes.
+ * @change: 1 if it has become pending in a class, -1 if it is not pending there any more.
  */
 void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
 			  int change);
 
-/* Returns the number of the page with @addr in its allocation of GPU memory, or in the
- * registered region of host memory; from 0.
+/* Returns the number of the page that contains @addr. Pages are counted from 0 in an
+ * allocation of GPU memory, or in a registered region of host memory.
  */
 uint64_t rn_san_page_number(unsigned target, rn_iova addr);
 
-/* Returns true if each access of the program to the bytes that @tlp writes is seen. */
+/* Returns true if the sanitizer sees each access of the program to the bytes that @tlp
+ * writes.
+ */
 bool rn_san_is_watched(const struct rn_tlp *tlp);
 
 /* Returns true if an instruction of the program that accesses the pages of @tlp is being
- * executed unseen, in a single step.
+ * executed in a single step, in which the sanitizer does not see its accesses.
  */
 bool rn_san_is_stepping(const struct rn_tlp *tlp);
 
@@ -504,8 +516,8 @@ bool rn_san_is_stepping(const struct rn_tlp *tlp);
  */
 void rn_san_page_watch(rn_iova addr, int change);
 
-/* Takes from the program the right to write to the whole pages of a request's source
- * buffer, or restores the right.
+/* @hold true: takes from the program the right to write to the whole pages of the
+ * request's source buffer. @hold false: gives it back.
  */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 
@@ -516,8 +528,8 @@ unsigned rn_san_page_hash(uintptr_t at);
 /* Prepares the reports. Not to be called in a signal handler. */
 void rn_san_report_init(void);
 
-/* Counts a read of bytes that are pending, and writes a report if it is the first one of
- * its kind and stack. Returns false if it is not.
+/* Counts a read of bytes to which a write is pending. If it is the first one of its kind
+ * and stack, writes a report and returns true.
  */
 bool rn_san_report_read(const struct rn_san_read *r);
 
@@ -568,8 +580,9 @@ struct rn_san_words {
 	const char *rule, *remedy; /* lines after the first are indented by 14 columns */
 };
 
-/* Returns the rule that explains the finding, and the remedy. The finding is that @reader
- * reads bytes which the write @tlp will change.
+/* Returns the rule that explains a finding, and the remedy. The finding: @reader has read
+ * bytes that the write @tlp will change. @is_covered: the program had taken a completion
+ * that covers the write.
  */
 struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned reader,
 				    const struct rn_tlp *tlp, bool is_covered);

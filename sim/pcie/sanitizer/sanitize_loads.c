@@ -50,17 +50,18 @@ enum {
 	STACK_SPARE = 1024 * 1024, /* bytes by which a stack may exceed its limit */
 };
 
-/* Hash table of pages, with chaining. An entry without writes and sources may be reused
- * for another page. Entries are never freed, so a thread that faulted finds the page even
- * if another thread has opened the page since.
+/* Hash table of pages, with chaining. The entry of a page without pending writes and
+ * without sources of requests may be reused for another page. Entries are never freed, so
+ * a thread that faulted finds the entry of its page even if another thread has opened the
+ * page since.
  */
 static struct page {
 	struct page *next;
 	uintptr_t at; /* address in the dev view, or in host memory */
 	unsigned writes, sources;
 	enum rn_page_rights rights;
-	/* Open for one access: of the simulation, under the host lock, or by a single
-	 * step.
+	/* The page is open for one access: an access of the simulation, under the host
+	 * lock, or a single step of the program.
 	 */
 	bool is_lent;
 } pages[RN_SAN_HASHES];
@@ -122,8 +123,9 @@ static struct page *add_page(uintptr_t at)
 	return p;
 }
 
-/* Returns the entry of the page whose count is to change. If the count is increased and
- * there is no entry, creates one; for a decrease the entry exists.
+/* Returns the entry of the page whose count is to change by @change. If @change is
+ * positive and there is no entry, makes one, or returns NULL if there is no memory. If
+ * @change is negative, there is an entry.
  */
 static struct page *page_to_count(uintptr_t at, int change)
 {
@@ -142,8 +144,8 @@ static void count_page(uintptr_t at, int change)
 	protect_again(p);
 }
 
-/* Called after a single step: closes the page again if pending writes or source buffers
- * still require it.
+/* Called after a single step. Closes the page again if a pending write or a source buffer
+ * still requires it.
  */
 static void close_page(void *arg, uintptr_t at)
 {
@@ -155,9 +157,9 @@ static void close_page(void *arg, uintptr_t at)
 }
 
 /* -------------------------------------------------- registered host memory */
-/* A range of registered memory, in pages. Other data of the program may lie in the first
- * and the last one; on a stack and among thread-local variables only whole pages are
- * watched.
+/* A range of registered memory, in pages. Other data of the program may lie in its first
+ * and last page. On a stack and among thread-local variables, only pages that lie in the
+ * range entirely are watched.
  */
 static struct region {
 	struct region *next;
@@ -169,10 +171,10 @@ static struct region {
 	_Atomic uintptr_t lo, hi; /* equal if the region is not used */
 } * _Atomic regions; /* never freed: system calls are looked up without the lock */
 
-/* Is this the first thread, and does the page lie further from its stack than the stack
- * may grow? Finding the stack exactly would make the C library read all mappings of the
- * process. The top of the stack is known approximately from the address of the random
- * bytes that the kernel has placed there (AT_RANDOM).
+/* Returns true if this is the first thread, and the page is further away from its stack
+ * than the stack may grow. To find the stack exactly, the C library would read all
+ * mappings of the process. The top of the stack is known approximately from the address
+ * of the random bytes that the kernel has placed there (AT_RANDOM).
  */
 static bool is_far_from_stack(uintptr_t page)
 {
@@ -184,8 +186,8 @@ static bool is_far_from_stack(uintptr_t page)
 	       limit.rlim_cur < distance && distance - limit.rlim_cur > STACK_SPARE;
 }
 
-/* Does the page lie in the stack of this thread? If that page were closed, no signal
- * could be delivered.
+/* Returns true if the page lies in the stack of this thread. If that page were closed, no
+ * signal could be delivered.
  */
 static bool is_on_stack(uintptr_t page)
 {
@@ -207,8 +209,8 @@ struct thread_locals {
 	uintptr_t lo, hi;
 };
 
-/* Adds the variables of a library if they lie next to the others. A library that was
- * loaded later may have its variables elsewhere.
+/* Adds the thread-local variables of a library to the range, if they lie next to it. The
+ * variables of a library that was loaded later may lie elsewhere.
  */
 static int add_variables(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -227,8 +229,8 @@ static int add_variables(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Does the page lie among the thread-local variables of this thread? The handler of
- * SIGSEGV uses some of these variables before it can open a page.
+/* Returns true if the page lies among the thread-local variables of this thread. The
+ * SIGSEGV handler uses some of these before it can open a page.
  */
 static bool is_thread_local(uintptr_t page)
 {
@@ -249,8 +251,8 @@ static void set_bounds(struct region *r, uintptr_t addr, uint64_t len)
 	r->hi = is_whole ? rn_page_down(addr + len) : rn_page_up(addr + len);
 }
 
-/* Returns an unused entry for a region; NULL if there is no memory, and then the region
- * is not watched.
+/* Returns an unused entry for a region. Returns NULL if there is no memory; the region is
+ * not watched then.
  */
 static struct region *take_region(void)
 {
@@ -269,7 +271,9 @@ static struct region *take_region(void)
 	return r;
 }
 
-/* Does a shared mapping lie in the range? False also if the mappings cannot be read. */
+/* Returns true if a part of the range is a shared mapping. Returns false if it is not, or
+ * if the list of mappings cannot be read.
+ */
 static bool is_shared_memory(uintptr_t lo, uintptr_t hi)
 {
 	FILE *maps = rn_mappings_open();
@@ -365,8 +369,8 @@ void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
 	rn_host_unlock(rn_san.host);
 }
 
-/* Changes the count of sources of each whole page of @range, if these pages lie in
- * one region.
+/* Changes the number of sources of each page that lies in @range entirely. Does nothing
+ * unless these pages lie in one region.
  */
 static void count_sources(const struct rn_host_range *range, int change)
 {
@@ -390,8 +394,8 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 	if (wr->is_held == hold || rn_san.options.level != RN_SANITIZE_ALL)
 		return;
 	wr->is_held = hold;
-	/* Makes our handler the first again, if the program has set one by a bare system
-	 * call.
+	/* The program may have set a SIGSEGV handler by a bare system call, so this makes
+	 * the handler of this library the first again.
 	 */
 	if (hold)
 		(void)rn_guard_install();
@@ -431,8 +435,8 @@ static bool is_any_closed(rn_iova addr, uint64_t len, bool to_store)
 	return false;
 }
 
-/* Stores the withheld bytes in the range of the access, unless the access is the read
- * that is to get the old bytes.
+/* Stores the withheld bytes of the range, because the simulation is about to access it.
+ * Does nothing if the access is the read that is to get the old bytes.
  */
 static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
 {
@@ -444,8 +448,8 @@ static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
 /* Accesses closed pages through /proc/self/mem without opening them, so that no access of
  * another thread is missed meanwhile: the kernel lets a process write to its own private
  * memory whatever the protection. The file is opened for each access, because the program
- * may close descriptors that it has not opened. If the kernel refuses the access, the
- * caller opens the pages for it.
+ * may close descriptors that it has not opened. Returns false if the kernel refuses the
+ * access; the caller must then open the pages for it.
  */
 static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 			  bool to_store)
@@ -493,9 +497,9 @@ static void host_touched(struct rn_host *h, rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------- pages with pending writes */
-/* Returns the page by which the program reads the byte at @addr, an address as devices
- * use it, if this file closes such pages: a page in the dev view, or in registered host
- * memory; otherwise 0.
+/* @addr is the address of a byte as devices use it. If this file closes the page by which
+ * the program reads that byte (a page in the dev view of a GPU, or of registered host
+ * memory), returns that page. Otherwise returns 0.
  */
 static uintptr_t page_that_shows(unsigned target, rn_iova addr, struct rn_gpu **gpu)
 {
@@ -635,8 +639,8 @@ static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 }
 
 /* -------------------------------- faults on pages that this file closed */
-/* Checks the access for which the page has been opened. Returns true if a store was
- * reported; the page need not be closed again then.
+/* Judges the access for which the page has been opened. Returns true if it was a store
+ * and has been reported; the page need not be closed again then.
  */
 static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 			 const struct page *p)
@@ -718,10 +722,10 @@ static void close_page_of_gpu(void *arg, uintptr_t page)
 		rn_trap_close_page(gpu, page);
 }
 
-/* Checks an access of the CPU to a closed page of @gpu at @addr. trap.c calls this in
- * the SIGSEGV handler, after the read TLP of this access has pushed the writes in front
- * of it. A page without pending writes stays open until the next event: a second read
- * would push nothing more.
+/* Called by trap.c in the SIGSEGV handler for an access of the CPU to a closed page of
+ * @gpu at @addr, after the read TLP of this access has pushed the writes in front of it.
+ * Judges the access. A page without pending writes stays open until the next event,
+ * because a second read would push nothing more.
  */
 static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 {

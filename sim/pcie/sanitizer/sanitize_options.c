@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_options.c - parser of ROCIN_SANITIZE. The file depends on no other file of the
- * library, so that tools can link it.
+/* sanitize_options.c - parser of ROCIN_SANITIZE. This file needs no other file of the
+ * library, so tools can be linked with it.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -75,8 +75,8 @@ const char *rn_san_wc_name(unsigned opcode)
 	return opcode < RN_ARRAY_SIZE(text) && text[opcode] ? text[opcode] : "completion";
 }
 
-/* Does this write wait in a queue that TLPs from the CPU to the GPU use as well, so that
- * an access of the CPU pushes the write?
+/* Returns true if this write waits in a queue that TLPs from the CPU to the GPU also use.
+ * An access of the CPU then pushes the write.
  */
 static bool is_shared_way(const struct rn_pcie_knobs *k, const struct rn_tlp *tlp)
 {
@@ -164,8 +164,8 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 
 /* -------------------------------------------- findings that were reported */
 enum {
-	/* Maximum number of findings that are distinguished, and maximum number of
-	 * reports that are written: a user does not read more.
+	/* Maximum number of findings that are distinguished, and of reports that are
+	 * written. A user does not read more.
 	 */
 	FINDINGS_MAX = 4096,
 	REPORTS_MAX = 256,
@@ -191,8 +191,8 @@ static unsigned wrong;
 static struct rn_report writer;
 
 /* ----------------------------------------------------- reports of findings */
-/* Texts of reports that wait. They are not allocated, because reports are made in the
- * SIGSEGV handler.
+/* Texts of reports that are written later or never. The memory is static, because reports
+ * are made in the SIGSEGV handler.
  */
 enum {
 	TEXTS = RN_SAN_CANDIDATES + 1,
@@ -220,8 +220,9 @@ static void __attribute__((format(printf, 1, 2))) add_text(const char *fmt, ...)
 		out.used += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Moves the text that was added so far to a place where it stays until give_text(). There
- * is always a free place, because only candidates keep their texts.
+/* Moves the text that was added so far to a free place, and returns it. It stays there
+ * until give_text(). There is always a free place, because only candidates keep their
+ * texts.
  */
 static char *take_text(void)
 {
@@ -291,9 +292,9 @@ static struct finding *add_finding(enum rn_san_kind kind, uint64_t key)
 	return f;
 }
 
-/* Counts an occurrence. Returns false if it is not to be reported: the finding is known
- * already, it is no mistake on the machines that the user asked for, or there are too
- * many findings.
+/* Counts an occurrence of a mistake. Returns true if it must be reported. Returns false
+ * if the finding is known already, if it is no mistake on the machines for which the user
+ * asked, or if there are too many findings.
  */
 static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes)
 {
@@ -319,8 +320,8 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes
 	return true;
 }
 
-/* Writes the report of a finding for which is_new_finding() has returned true. @stack:
- * number of the program's stack, or 0.
+/* Writes the report of a finding. The caller calls this after is_new_finding() has
+ * returned true. @stack: number of the program's stack, or 0.
  */
 static void write_finding(enum rn_san_kind kind, uint64_t key, uint32_t stack)
 {
@@ -447,8 +448,8 @@ static void say_classes(unsigned set)
 	add_text("\n");
 }
 
-/* Adds to the report where the pending write waits on a machine of the class, and the
- * rule and the remedy.
+/* Appends to the report where the pending write waits on a machine of class @class, and
+ * the rule and the remedy.
  */
 static void say_class(const struct rn_san_read *r, unsigned class)
 {
@@ -478,8 +479,8 @@ static bool is_same_words(const struct rn_san_read *r, unsigned a, unsigned b)
 	return x.rule == y.rule && x.remedy == y.remedy;
 }
 
-/* Writes the rule of each class in which the read is a mistake, each rule once, the
- * classes that the user asked for first.
+/* Writes the rules for all classes in which the read is a mistake, each rule once. The
+ * classes for which the user asked come first.
  */
 static void say_rules(const struct rn_san_read *r)
 {
@@ -674,7 +675,7 @@ static int end_run(int status)
 		say_verdict();
 	rn_report_flush(&writer);
 	rn_san_event("the end of the program");
-	/* All pages are opened, because other code still runs at exit, such as the C
+	/* This opens all pages, because other code still runs at exit, such as the C
 	 * library, which writes its buffers.
 	 */
 	rn_san_class_emptied(0, UINT64_MAX);
@@ -682,8 +683,8 @@ static int end_run(int status)
 	return different && status == 0 ? rn_san.options.report.exit_code : status;
 }
 
-/* on_exit() handlers that were registered earlier run later; if this handler calls
- * exit(), they still run.
+/* on_exit() handlers that were registered before this one run after it. They also run if
+ * this handler calls exit().
  */
 static void at_exit(int status, void *arg)
 {
@@ -700,8 +701,8 @@ void rn_san_report_init(void)
 	writer.options = rn_san.options.report;
 	writer.setting = "ROCIN_SANITIZE";
 	writer.suite = "rocin sanitize";
-	/* NULL: the file of suppressions may name any rule. The validation layer reads
-	 * the same file, and its rules are not known here.
+	/* NULL: the file of suppressions may name rules that are not known here, because
+	 * the validation layer reads the same file.
 	 */
 	rn_report_open(&writer, NULL);
 	rn_page_at_quick_exit(end_run);

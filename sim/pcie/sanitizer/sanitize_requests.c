@@ -2,11 +2,11 @@
 /* sanitize_requests.c - the QPs, their requests and their CQEs, and the checks made when
  * a request is posted and when it completes.
  *
- * A source buffer must not change until the completion has been taken: a digest of the
- * buffer at the post is compared with one at the completion. Of a range longer than
- * WHOLE bytes only the first and last WHOLE/2 bytes are compared. If a device has
- * written to the buffer in between, the change may not be the program's, so such
- * requests are not checked.
+ * The program must not change a source buffer until it has taken the completion. To check
+ * this, a digest of the buffer at the post is compared with one at the completion. Of a
+ * range longer than WHOLE bytes only the first and last WHOLE/2 bytes are compared. If a
+ * device has written to the buffer in between, the change may not be the program's, so
+ * such requests are not checked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,8 @@ enum {
 static struct rn_san_qp *buckets[BUCKETS];
 
 /* ----------------------------------------------- sources that devices write to */
-/* For each hash of a page, the number of sources of requests with bytes in such pages.
- * For most writes the number is 0, and the requests need not be searched.
+/* Number of sources of requests that have bytes in pages with a given hash. For most
+ * writes it is 0, so the requests need not be searched.
  */
 static uint32_t sources_in[FILTER];
 
@@ -325,8 +325,8 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 	return digest ^ digest >> 29;
 }
 
-/* Mixes words into a digest, in several independent lanes, so that a multiplication waits
- * only for the one before it in its lane.
+/* Mixes words into a digest. The digest has several independent lanes, so a
+ * multiplication waits only for the one before it in the same lane.
  */
 static uint64_t mix_words(uint64_t digest, const uint64_t *words, uint32_t count)
 {
@@ -447,8 +447,9 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
-	/* A request that the peer executes in its turn is executed after an atomic, but
-	 * may be executed while the responses of a READ before it are still being sent.
+	/* @b is a request that the peer executes only after all earlier ones. So it is
+	 * executed after an atomic. After a READ it may be executed while the responses
+	 * are still being sent.
 	 */
 	if (rn_wr_writes_in_turn(b->opcode) && a->opcode != RN_WR_RDMA_READ)
 		return false;
@@ -456,10 +457,10 @@ static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_w
 	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
-/* Returns the request before @wr, for which @wr need not wait if it is a READ or an
- * atomic; NULL if there is none. A request with a fence has no such request before it:
- * requests begin in order, and when one with a fence begins, all READs and atomics before
- * it have completed.
+/* Returns the request before @wr in its queue; if that is a READ or an atomic, @wr need
+ * not wait for it. Returns NULL if @wr has a fence or is the first: requests begin in
+ * order, and when one with a fence begins, all READs and atomics before it have
+ * completed.
  */
 static struct rn_san_wr *unordered_before(const struct rn_san_qp *q,
 					  const struct rn_san_wr *wr)
@@ -487,8 +488,8 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 }
 
 /* Copies the source bytes of the new request that the results of earlier READs and
- * atomics of its queue pair will overwrite, back to the last request with a fence: the
- * new request may be executed before these.
+ * atomics of its QP will overwrite, because the new request may be executed before these.
+ * Only operations behind the last request with a fence count.
  */
 static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 {
@@ -498,8 +499,8 @@ static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 			rn_san_early_keep(wr, first, load_old);
 }
 
-/* Copies the source bytes that results for other queue pairs will overwrite, too, because
- * no fence orders the requests of different queue pairs.
+/* Copies the source bytes of the new request that the results of requests of other QPs
+ * will overwrite. No fence orders the requests of different QPs.
  */
 static void keep_from_other_qps(const struct rn_san_qp *own, struct rn_san_wr *wr)
 {
@@ -537,14 +538,12 @@ static void overtake_one(struct rn_san_wr *first)
 		rn_san_class_atomic_overtaken(first);
 }
 
-/* Notes that the new request, which has no fence, does not wait for the READs, FLUSHes
- * and atomics before it. A request with a fence waits for those before it.
+/* The new request has no fence. Notes for the READs, FLUSHes and atomics before it that
+ * it does not wait for them. A request with a fence waits for those before it.
  */
 static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
-	/* These two kinds of requests wait for all requests before them: those with a
-	 * fence and ATOMIC WRITEs.
-	 */
+	/* Requests with a fence and ATOMIC WRITEs wait for all requests before them. */
 	if (wr->has_fence || rn_wr_writes_in_turn(wr->opcode)) {
 		wait_for_atomics(q, wr);
 		return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize_schedule.c - which withheld writes are late, for `rocin hunt`.
  *
- * ROCIN_SANITIZE=late=FILE: only the writes that FILE names are late, that is withheld
- * until an event performs them. All other writes land at once, together with the writes
- * that the ordering rules put before them, so each schedule is one that the rules allow.
- * Without late=FILE all writes are late.
+ * ROCIN_SANITIZE=late=FILE: only the writes that FILE names are late: they are withheld
+ * until an event performs them. All other writes are stored ("land") at once, together
+ * with the writes that the ordering rules put before them, so each schedule is one that
+ * the rules allow. Without late=FILE all writes are late.
  *
  * ROCIN_SANITIZE=record=FILE: each write that could be late is added to FILE, and so are
  * the reads that came before it, the event that performed it, and other events, in the

@@ -2,24 +2,26 @@
 /* replace.c - a rocind takes over from a running one, which may be of an older build,
  * without interrupting programs.
  *
- * The newer one asks by RN_CTL_REPLACE, which carries an end of a pair of sockets, and
- * gets over it what a keeper gets: all records in one transaction. From these it restores
- * a server, which sends nothing yet. Then the older one ends its keeper, so that no
- * successor is started, and exits:
+ * A rocind has a keeper: a process that holds a copy of all records of rocind, and starts
+ * a successor if rocind dies. The newer rocind sends the older one RN_CTL_REPLACE with
+ * one end of a pair of sockets. Over this pair the older one sends what it would send to
+ * a keeper: all records in one transaction. From these the newer one restores a server,
+ * which sends nothing yet. Then the older one ends its keeper, so that the keeper starts
+ * no successor, and exits:
  *
  *	older                       keeper                newer
  *	      <------------------------------------------ REPLACE
  *	      records ----------------------------------> restores
  *	      <------------------------------------------ a newline, or why not
- *	      end, with the socket -> ends, a byte -----> goes on
+ *	      "end", the socket ---> ends, a byte ------> goes on
  *	exits <------------------------------------------ a byte
  *
  * So whichever process dies, another one is rocind or is about to start it. The older one
- * goes on if the newer one refuses, understands other records, is not heard of for too
- * long, or has died.
+ * goes on if the newer one refuses, cannot read the records, does not answer in time, or
+ * dies.
  *
- * The board of rdma_cm ids cannot be mapped anew for writing (cm_board.c). The newer one
- * has another board, which programs get with the answer to their next command.
+ * The newer one cannot map the older one's board of rdma_cm ids for writing (cm_board.c).
+ * It makes a board of its own, which programs get with the answer to their next command.
  */
 #include <poll.h>
 #include <stdlib.h>
