@@ -157,6 +157,7 @@ static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 	if (err[0])
 		rnp_tell_user("%s: %s", device->name, err);
 	if (!rc) {
+		rnp_watch_forget_rnr();
 		rnp_watch_opened(&ctx->base);
 		return ctx;
 	}

@@ -76,6 +76,11 @@ extern const struct rn_val_ends rnp_ends;
  */
 void rnp_watch_channel(const struct ibv_comp_channel *channel, uint32_t stack);
 
+/* Forgets what the layer was told of RNR NAKs, as a device that is opened counts them
+ * from 0 again, and may have the address and the QPNs of one that was closed.
+ */
+void rnp_watch_forget_rnr(void);
+
 /* Operations of watch_queue.c. */
 int rnp_watch_post_send(struct ibv_qp *base, struct ibv_send_wr *wr,
 			struct ibv_send_wr **bad_wr);

@@ -173,6 +173,12 @@ enum {
 };
 static _Atomic uint64_t rnr_told[RNR_TOLD];
 
+void rnp_watch_forget_rnr(void)
+{
+	for (unsigned i = 0; i < RNR_TOLD; i++)
+		atomic_store(&rnr_told[i], 0);
+}
+
 /* Tells the layer how many RNR NAKs the QP with number @qpn has received and sent, if
  * there were any since the last time.
  */

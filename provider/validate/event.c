@@ -51,8 +51,8 @@ void rn_val_free(struct rn_val *v)
 	free(v);
 }
 
-/* Categories that have rules about an event of the data path, before the call and after
- * it; all: about any other event.
+/* The categories that have rules about an event of the data path, before the call and
+ * after it. About all other events any category may have rules.
  */
 static const struct {
 	unsigned is_listed : 1;
