@@ -111,7 +111,7 @@ def main():
     parser.parse_args()
     spec.loader.exec_module(tests)
     # One that hangs is shown where it does, before the caller's patience ends.
-    faulthandler.dump_traceback_later(1500, exit=True)
+    faulthandler.dump_traceback_later(3300, exit=True)
     outcomes = Outcomes()
     wanted, used = unittest.TestSuite(), set()
     for test in each(unittest.defaultTestLoader.loadTestsFromModule(tests)):
