@@ -95,8 +95,9 @@ enum {
 	CHAINS_MAX = 1 << 20,
 };
 
-/* Returns the number of hash chains in an index: a power of two, at least @conn_max if
- * CHAINS_MAX allows, so that a chain is short even if the table is full.
+/* Returns the number of hash chains in an index of connections: a power of two, at least
+ * @conn_max but not more than CHAINS_MAX. So a chain is short even if the table of
+ * connections is full.
  */
 static uint32_t chain_count(uint32_t conn_max)
 {
@@ -211,8 +212,9 @@ static bool may_send(const struct rn_cm_conn *conn)
 	return conn->is_proven || conn->credit > 0;
 }
 
-/* The last copy is saved for the last of the early retries: the cause of the losses may
- * be over by then.
+/* May the connection's last message be sent once more? An address that is not proven has
+ * a limited credit of copies. The last of these is saved for the last of the early
+ * retries, since whatever lost the others may be over by then.
  */
 static bool may_repeat(const struct rn_cm_conn *conn)
 {
@@ -255,9 +257,9 @@ static void take_out(struct rn_cm_index *index, struct rn_hnode *node)
 	*at = node->next;
 }
 
-/* Hash the values that identify a peer, or a QP of a peer. Peers choose their
- * communication IDs and QPNs, so a secret is mixed in: nobody can choose values that make
- * long chains.
+/* Computes a hash of the values that identify a peer, or a QP of a peer. A peer chooses
+ * its communication IDs and QPNs, so a secret is mixed in: no peer can choose values that
+ * make long chains.
  */
 static uint32_t hash(const struct rn_cm *cm, const struct rn_gid *addr, uint64_t guid,
 		     uint32_t number)
@@ -437,7 +439,9 @@ void rn_cm_keep(uint8_t field[RN_CM_DATA_MAX], const struct rn_cm_msg *msg)
 	memcpy(field, msg->data, msg->data_len);
 }
 
-/* Write the MAD of @msg into the packet that will carry it. All MADs are written here. */
+/* Write the MAD of @msg into @pkt, the packet that will carry it. This is the only
+ * function that writes MADs.
+ */
 static void write_mad(uint8_t *pkt, const struct rn_cm_msg *msg, uint64_t tid,
 		      uint32_t attr_mod)
 {
@@ -467,8 +471,8 @@ void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn)
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod)
 {
-	/* Move the connection to the end of the list: its place is that of the new
-	 * message, not of the replaced one.
+	/* Move the connection to the end of the list of those that have a message to
+	 * send: its place is that of the new message, not that of the message replaced.
 	 */
 	rn_list_remove(&conn->tx);
 	rn_cm_say_again(cm, conn);
@@ -516,8 +520,8 @@ bool rn_cm_transmit(struct rn_cm *cm, struct rn_cm_tx *tx)
 				 .pkt = conn->out };
 	spend(conn);
 	rn_cm_stat(cm, RN_CM_STAT_TX);
-	/* An entry that is freed here keeps its bytes until it is allocated again, so @tx
-	 * stays valid.
+	/* If the connection is freed here, its bytes stay as they are until it is
+	 * allocated again, so @tx remains valid.
 	 */
 	rn_cm_conn_release(cm, conn);
 	return true;
@@ -639,9 +643,10 @@ static void repeat(struct rn_cm *cm, struct rn_cm_conn *conn)
 	rn_cm_say_again(cm, conn);
 }
 
-/* Does a packet of the peer's QP replace the RTU? By the specification the RTU is not
- * repeated once the active side uses its QP (12.9.7.2, state REP Sent), and a peer whose
- * address is not proven gets too few copies of the REP to cause a new RTU.
+/* Does a packet of the peer's QP take the place of an RTU that was lost? The RTU may
+ * never come: by the specification the active side does not repeat it once it uses its QP
+ * (12.9.7.2, state REP Sent). And if its address is not proven, it gets too few copies of
+ * the REP to send another RTU.
  */
 static bool has_request(const struct rn_cm *cm, const struct rn_cm_conn *conn)
 {
@@ -760,8 +765,8 @@ static void (*const handlers[])(struct rn_cm *cm, struct rn_cm_in *in) = {
 	[RN_CM_APR] = rn_cm_on_apr,
 };
 
-/* Parse a received message. Return: RN_CM_STAT_RX; or the counter of the reason to
- * drop it.
+/* Parse a received message. Return: RN_CM_STAT_RX if it is valid; otherwise the counter
+ * of the reason to drop it.
  */
 static enum rn_cm_stat parse(struct rn_cm_in *in, const struct rn_cm_rx *rx)
 {

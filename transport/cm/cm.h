@@ -24,14 +24,14 @@ enum {
 	/* number of answers outside of any connection that can wait to be sent */
 	RN_CM_REPLIES = 16,
 	RN_CM_TIME_CODE_MAX = 25,
-	/* Messages that may be sent for each one received from a source that is not
-	 * proven. All MADs have the same length, so this is also the limit in bytes; it
-	 * is that of QUIC (RFC 9000, 8.1).
+	/* Number of messages that may be sent for each message received, while the source
+	 * address is not proven. All MADs have the same length, so this also limits the
+	 * bytes; QUIC has the same limit (RFC 9000, 8.1).
 	 */
 	RN_CM_AMPLIFICATION = 3,
-	/* Number of addresses that are remembered as proven, a power of two. If a new
-	 * address displaces another one, the other one's messages merely get fewer
-	 * repeats until it is proven again.
+	/* Number of addresses that are remembered as proven; a power of two. A new
+	 * address may displace another one from the table. That one then only gets fewer
+	 * repetitions of messages, until it is proven again.
 	 */
 	RN_CM_PROVEN = 256,
 	/* Number of received LAPs whose transaction IDs are remembered, to recognise late
@@ -57,8 +57,8 @@ struct rn_cm_conn {
 	bool in_peer, in_qpn;
 	bool is_open; /* rn_cm_close() was not called for it yet */
 	bool is_sidr;
-	/* True if the peer's address is known not to be forged (cm.c). Until then,
-	 * @credit is the number of messages that may still be sent to it.
+	/* True if the peer's address is proven, that is, known not to be forged (cm.c).
+	 * Until then, @credit is the number of messages that may still be sent to it.
 	 */
 	bool is_proven;
 	uint8_t credit;
@@ -75,8 +75,8 @@ struct rn_cm_conn {
 	struct rn_cm_listener *listener;
 	/* next connection in the same backlog, or in the free list */
 	struct rn_cm_conn *next;
-	/* Transaction ID of the messages that set up the connection, or of the peer's
-	 * DREQ.
+	/* Transaction ID of the messages that set up the connection; after the peer has
+	 * sent a DREQ, that of the DREQ.
 	 */
 	uint64_t tid;
 	/* transaction IDs of received LAPs, the newest first */
@@ -88,22 +88,24 @@ struct rn_cm_conn {
 	 * is computed
 	 */
 	uint8_t lifetime;
-	/* number of times that a message of this side is sent again without an answer */
+	/* Number of times that this side repeats a message that is not answered. */
 	uint8_t max_retries;
 	uint8_t retries_left;
-	/* number of early retries that are left, and the time before the next one, which
-	 * doubles each time
+	/* @early_left: number of early retries that are left. @early: time before the
+	 * next one, which doubles each time.
 	 */
 	uint8_t early_left;
 	rn_ns early;
 	rn_ns interval; /* time before each retry that is not early */
-	/* time from which on a repeated message of the peer is answered by the MRA */
+	/* From this time on, a repeated message of the peer is answered by an MRA (a
+	 * request for more time).
+	 */
 	rn_ns mra_from;
 	rn_ns resp_timeout; /* time that the peer may take to answer */
 	int status;
 	uint8_t ari_len;
-	/* packet with the MAD of the message that was sent last; the headers are written
-	 * when it is sent
+	/* Packet with the MAD of the message that was sent last. The other headers are
+	 * written each time that it is sent.
 	 */
 	uint8_t out[RN_GSI_PACKET_LEN];
 	uint8_t ari[RN_CM_ARI_LEN];
@@ -113,7 +115,7 @@ struct rn_cm_conn {
 	uint8_t end_data[RN_CM_DATA_MAX];
 };
 
-/* An answer that belongs to no connection, such as a REJ for an unknown ID. */
+/* An answer that is sent outside of any connection, such as a REJ for an unknown ID. */
 struct rn_cm_answer {
 	struct rn_flow flow;
 	uint32_t dest_qpn;
@@ -182,13 +184,13 @@ static inline rn_ns rn_cm_time(uint8_t code)
 
 /* ---- Finding connections (cm.c) ---- */
 
-/* Allocate a connection in state IDLE, with a new communication ID; it is open until
- * rn_cm_close(). NULL: the table is full.
+/* Allocate a connection in state IDLE, with a new communication ID. It is open until
+ * rn_cm_close(). Return: the connection; NULL if the table is full.
  */
 struct rn_cm_conn *rn_cm_conn_new(struct rn_cm *cm);
 
-/* Free the connection if it is closed, is in state IDLE, and has no message left to
- * be sent.
+/* Free the connection if it is closed, is in state IDLE, and has no message left to be
+ * sent; otherwise do nothing.
  */
 void rn_cm_conn_release(struct rn_cm *cm, struct rn_cm_conn *conn);
 
@@ -197,9 +199,9 @@ void rn_cm_index_qpn(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_unindex(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_unindex_qpn(struct rn_cm *cm, struct rn_cm_conn *conn);
 
-/* Find the connection with our ID @local_id, and note that its peer is proven. NULL if
- * there is none, if its peer's ID is known and is not @remote_id, or if @in came from
- * another address than the peer's.
+/* Find the connection with our ID @local_id, and note that the address of its peer is
+ * proven. Return: NULL if there is no such connection, if the peer's ID is known and is
+ * not @remote_id, or if @in came from another address than the peer's.
  */
 struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
 			      uint32_t local_id, uint32_t remote_id);
@@ -228,12 +230,14 @@ void rn_cm_index_id(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* ---- Functions for all messages (cm.c) ---- */
 
-/* Note that a request, or a copy of one, has come from the peer's address. */
+/* Note that a request, or a copy of one, has come from the peer's address: unless that is
+ * proven, it may now be sent RN_CM_AMPLIFICATION messages more.
+ */
 void rn_cm_credit(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
-/* Write a message into @conn->out, replacing the previous one, and send it, unless the
- * peer's address may be forged (is_proven) and its credit is used up. The timer is
- * stopped: a caller that expects an answer calls rn_cm_insist() next.
+/* Write a message into @conn->out, in place of the previous one, and send it. It is not
+ * sent if the peer's address may be forged (is_proven) and its credit is used up. Stops
+ * the timer: a caller that expects an answer calls rn_cm_insist() next.
  */
 void rn_cm_say(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_cm_msg *msg,
 	       uint64_t tid, uint32_t attr_mod);
@@ -247,30 +251,32 @@ void rn_cm_say_again(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_reply(struct rn_cm *cm, const struct rn_cm_in *in,
 		 const struct rn_cm_msg *msg);
 
-/* Start to retry the last message: it is sent again max_retries times, unless
- * rn_cm_calm() is called; one @interval after the last time, the CM gives up. The first
- * third of the retries comes early, because repeating a message costs little; the others
- * are spread over the remaining time.
+/* Start to retry the last message: send it again max_retries times, until rn_cm_calm() is
+ * called. The last retry is followed by one @interval, after which the CM gives up. The
+ * first third of the retries is made early, because repeating a message costs little; the
+ * others are spread over the remaining time.
  */
 void rn_cm_insist(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn, rn_ns interval);
 void rn_cm_calm(struct rn_cm *cm, struct rn_cm_conn *conn);
 
-/* Send the MRA again, because the peer has repeated its message while the program has not
- * answered. Does nothing before @conn->mra_from: if the peer repeats a message early, the
- * MRA would only make it wait longer.
+/* Send the MRA (a request for more time) again: the peer has repeated its message, and
+ * the program has not answered it yet. Does nothing before @conn->mra_from: if the peer
+ * repeats a message early, an MRA would only make it wait longer.
  */
 void rn_cm_ask_patience(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 void rn_cm_raise(struct rn_cm *cm, struct rn_cm_conn *conn, enum rn_cm_event_type type,
 		 int status);
 
-/* Put the connection into state IDLE and take it out of the indices by peer. */
+/* Put the connection into state IDLE, and remove it from the indices by_peer and by_qpn.
+ */
 void rn_cm_to_idle(struct rn_cm *cm, struct rn_cm_conn *conn);
 void rn_cm_to_timewait(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 
 uint64_t rn_cm_new_tid(struct rn_cm *cm, const struct rn_cm_conn *conn);
 
-/* Copy the private data of a received message to @field, from where its event reports it.
+/* Copy the private data of a received message to @field, a member of the connection, from
+ * which the program gets it with the event.
  */
 void rn_cm_keep(uint8_t field[RN_CM_DATA_MAX], const struct rn_cm_msg *msg);
 
@@ -288,8 +294,8 @@ void rn_cm_on_sidr_rep(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_lap(struct rn_cm *cm, struct rn_cm_in *in);
 void rn_cm_on_apr(struct rn_cm *cm, struct rn_cm_in *in);
 
-/* Does each value of the offer fit its field in a message, and the private data into
- * @room bytes?
+/* Do all values of the offer fit the fields of a message, and does its private data fit
+ * into @room bytes?
  */
 bool rn_cm_offer_is_good(const struct rn_cm_offer *offer, uint32_t room);
 
@@ -307,16 +313,17 @@ void rn_cm_send_sidr_rep(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t stat
 
 /* ---- Listeners (listener.c) ---- */
 
-/* Find the listener for a request: the most specific one that matches, or NULL. *@known:
- * out, whether any listener has this service ID, even if it does not match.
+/* Find the listener for a request: the most specific one that matches; NULL if none does.
+ * *@known: out: whether any listener has this service ID, even if it does not match
+ * otherwise.
  */
 struct rn_cm_listener *rn_cm_match(struct rn_cm *cm, const struct rn_cm_in *in,
 				   uint64_t service_id, const uint8_t *data, bool *known);
 
 /* Allocate a connection for a received request (REQ or SIDR_REQ) and put it into @l's
- * backlog, where it waits for the program's answer. Return: NULL if the backlog or the
- * table is full, which is counted; the request is then ignored, because the peer repeats
- * it, and there may be room by then.
+ * backlog, where it waits for the program's answer. Return: the connection; NULL if the
+ * backlog or the table is full, which is counted. The caller then ignores the request:
+ * the peer will repeat it, and there may be room by then.
  */
 struct rn_cm_conn *rn_cm_conn_wanted(struct rn_cm *cm, struct rn_cm_listener *l);
 

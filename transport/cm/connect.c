@@ -193,7 +193,9 @@ static void repeat_rtu(struct rn_cm *cm, struct rn_cm_conn *conn)
 		rn_cm_say(cm, conn, &msg, conn->tid, 0);
 }
 
-/* Handle a duplicate of a REP: our RTU or MRA was lost, so send it again. */
+/* Handle a duplicate of a REP. It came because our RTU or MRA was lost, so send that
+ * again.
+ */
 static void repeat_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 		       struct rn_cm_conn *conn)
 {
@@ -204,8 +206,8 @@ static void repeat_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 		rn_cm_ask_patience(cm, in->now, conn);
 }
 
-/* Copy the values of the REP to the connection. Resources that the peer grants beyond
- * what was requested are ignored.
+/* Copy the values of the REP to the connection. If the peer grants more resources than we
+ * have requested, the surplus is ignored.
  */
 static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 {
@@ -230,9 +232,9 @@ static void take_rep(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 	rn_cm_keep(conn->open_data, &in->msg);
 }
 
-/* Does the REP name a QP of the peer that belongs to another connection in the table?
- * Then the peer has forgotten that connection: the REP is rejected, and if the old
- * connection is established, a DREQ ends it.
+/* Does the REP name a QP of the peer that belongs to another connection in our table? If
+ * so, the peer has forgotten that old connection. Then rejects the REP and, if the old
+ * connection is established, ends it by a DREQ.
  */
 static bool is_stale_rep(struct rn_cm *cm, const struct rn_cm_in *in,
 			 const struct rn_cm_conn *conn)
@@ -335,14 +337,14 @@ static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 		rn_cm_stat(cm, RN_CM_STAT_STALE);
 		refuse(cm, in, RN_CM_REJ_STALE_CONN);
 	}
-	/* In other states the program has not answered yet, or the timer sends the
-	 * REP again.
+	/* In all other states nothing is to be done: either the program has not answered
+	 * the REQ yet, or the timer sends the REP again.
 	 */
 }
 
-/* Does the REQ name a QP of the peer that belongs to a connection in the table? Then the
- * peer has forgotten that connection: the REQ is rejected, and if the old connection is
- * established, a DREQ ends it.
+/* Does the REQ name a QP of the peer that belongs to a connection in our table? If so,
+ * the peer has forgotten that old connection. Then rejects the REQ and, if the old
+ * connection is established, ends it by a DREQ.
  */
 static bool is_stale_req(struct rn_cm *cm, const struct rn_cm_in *in)
 {
@@ -390,7 +392,9 @@ static uint16_t why_refuse(const struct rn_cm_in *in)
 	return 0;
 }
 
-/* Return: the path @p of a REQ as seen from our side, with local and remote exchanged. */
+/* Return: the path of a REQ as seen from our side. @p is the path as the peer has written
+ * it; local and remote values are exchanged.
+ */
 static struct rn_cm_path_rec turned(const struct rn_cm_path_rec *p)
 {
 	struct rn_cm_path_rec path = *p;
@@ -423,7 +427,7 @@ static void take_req(struct rn_cm_conn *conn, const struct rn_cm_in *in)
 		.tclass = req->primary.tclass,
 		.hop_limit = req->primary.hop_limit ? req->primary.hop_limit : 64,
 	};
-	/* The number of RDMA READs and atomics that the peer can respond to is the number
+	/* The number of READs and atomics that the peer can respond to becomes the number
 	 * that we may have outstanding, and vice versa.
 	 */
 	info->qp = (struct rn_cm_qp){
@@ -552,8 +556,8 @@ int rn_cm_accept(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 
 static void establish(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
-	/* Data that has reached the program proves as much as an RTU does: the peer knows
-	 * our QPN and PSN.
+	/* The program has received data of this connection. That proves as much as an RTU
+	 * does: the peer knows our QPN and PSN, so its address is not forged.
 	 */
 	conn->is_proven = true;
 	rn_cm_calm(cm, conn);
@@ -617,9 +621,9 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Find a LAP with this transaction ID among those received before. Return: 0: it is a
- * duplicate of the last LAP; 1 .. RN_CM_LAPS - 1: a duplicate of an older one;
- * RN_CM_LAPS: it is new.
+/* Look for a LAP with the transaction ID @tid among those received before. Return: 0 if
+ * this LAP is a duplicate of the last one; 1 .. RN_CM_LAPS - 1 if it is a duplicate of an
+ * older one; RN_CM_LAPS if it is new.
  */
 static unsigned find_lap(const struct rn_cm_conn *conn, uint64_t tid)
 {

@@ -52,8 +52,8 @@ enum {
 	ABOUT_NOTHING = 4,
 };
 
-/* Return: the message of this side that waits for an answer in this state, as the number
- * by which an MRA names it.
+/* Return: which message of this side waits for an answer in the present state, as the
+ * number by which an MRA names it.
  */
 static unsigned awaited(const struct rn_cm_conn *conn)
 {
@@ -93,7 +93,9 @@ void rn_cm_on_mra(struct rn_cm *cm, struct rn_cm_in *in)
 
 /* ---- REJ ---- */
 
-/* Return: which message of the peer a REJ from us is about: the last one received. */
+/* Return: which message of the peer a REJ that we send now is about, namely the last one
+ * that we have received.
+ */
 static uint8_t about(const struct rn_cm_conn *conn)
 {
 	if (conn->info.state == RN_CM_REQ_RCVD || conn->info.state == RN_CM_MRA_REQ_SENT)
@@ -110,8 +112,8 @@ void rn_cm_send_rej(struct rn_cm *cm, struct rn_cm_conn *conn, const struct rn_c
 		.data = no->data,
 		.data_len = no->data_len,
 		.rej = {
-			/* If the peer does not know our ID yet, the REJ contains 0
-			 * instead of our ID.
+			/* As long as the peer does not know our ID, the REJ has 0 in its
+			 * place.
 			 */
 			.local_id = conn->info.state == RN_CM_REQ_RCVD
 					    ? 0
@@ -152,8 +154,8 @@ int rn_cm_reject(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Find the connection that a REJ is about. A peer that gave up before it knew our ID
- * identifies itself by the CA GUID in the ARI.
+/* Find the connection that a received REJ is about. If the peer gave up before it knew
+ * our ID, the REJ has no ID of ours, but the CA GUID of the peer in its ARI.
  */
 static struct rn_cm_conn *find_rejected(struct rn_cm *cm, const struct rn_cm_in *in)
 {
@@ -280,8 +282,8 @@ int rn_cm_disconnect(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 	return 0;
 }
 
-/* Answer a DREQ for a connection that is not known, or not any more, by a DREP, so that
- * the peer does not wait.
+/* Answer by a DREP a DREQ for a connection that we do not know, or do not know any more,
+ * so that the peer need not wait.
  */
 static void reply_drep(struct rn_cm *cm, const struct rn_cm_in *in)
 {
@@ -310,8 +312,9 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 		rn_cm_stat(cm, RN_CM_STAT_DROP_UNKNOWN);
 		return;
 	}
-	/* In or after time-wait, a DREQ comes because our DREP was lost; in DREQ_RCVD the
-	 * program has not answered yet.
+	/* The DREQ is a duplicate. In or after time-wait it comes because our DREP was
+	 * lost; in DREQ_RCVD it comes because the program has not answered the first one
+	 * yet.
 	 */
 	if (state == RN_CM_TIMEWAIT || state == RN_CM_IDLE || state == RN_CM_DREQ_RCVD) {
 		rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
@@ -330,8 +333,8 @@ void rn_cm_on_dreq(struct rn_cm *cm, struct rn_cm_in *in)
 	conn->info.state = RN_CM_DREQ_RCVD;
 	rn_cm_keep(conn->end_data, &in->msg);
 	rn_cm_raise(cm, conn, RN_CM_EV_DISCONNECTED, 0);
-	/* If both sides have sent a DREQ, or the program has closed the connection, the
-	 * program will not answer the DREQ.
+	/* Send the DREP at once if both sides have sent a DREQ, or if the program has
+	 * closed the connection, because then the program will not answer.
 	 */
 	if (crossed || !conn->is_open)
 		send_drep(cm, in->now, conn, NULL, 0);

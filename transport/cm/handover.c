@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* handover.c - copies connections for a successor of this process, and puts such copies
- * into its table.
+/* handover.c - copies connections for a successor of this process; in the successor, puts
+ * such copies into the table of connections.
  */
 #include "cm.h"
 
@@ -82,7 +82,9 @@ void rn_cm_conn_save(const struct rn_cm_conn *conn, void *out)
 	memcpy(out, &s, sizeof(s));
 }
 
-/* Initialise the entries up to @index; those that were not in use before are free. */
+/* Initialise the entries of the table up to @index. Those among them that were not in use
+ * before are put into the free list.
+ */
 static void extend(struct rn_cm *cm, uint32_t index)
 {
 	while (cm->fresh <= index) {

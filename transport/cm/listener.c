@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* listener.c - listeners: finds the one that a request is for, and keeps the connections
- * that a listener has not accepted yet.
+/* listener.c - listeners: finds the listener that a request is for, and keeps, for each
+ * listener, the connections that the program has not accepted yet.
  */
 #include "cm.h"
 

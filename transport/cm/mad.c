@@ -13,7 +13,7 @@
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
 
-/* Position of a field in a message, and of the member of struct rn_cm_msg that holds
+/* Where a field is in a message, and where the member of struct rn_cm_msg is that holds
  * its value.
  */
 struct field {

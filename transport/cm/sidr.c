@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sidr.c - service ID resolution (SIDR): a peer asks for the QP, and its Q_Key, that
- * serves datagrams for a service ID.
+/* sidr.c - service ID resolution (SIDR): a peer asks which QP, with which Q_Key, receives
+ * datagrams for a service ID.
  */
 #include "cm.h"
 
