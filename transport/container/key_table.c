@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* Returns the link that points to the node with this key; if there is none, the NULL link
- * at the end of the chain.
+/* Returns the link (a pointer in the chain) that points to the node with this key; if
+ * there is no such node, the link at the end of the chain, which is NULL.
  */
 static struct rn_hnode **find_link(const struct rn_htab *tab, uint32_t key)
 {

@@ -17,9 +17,9 @@ struct rn_htab {
 	uint32_t count; /* number of objects in the table */
 };
 
-/* Makes an empty table. @bucket: an array of @bucket_count pointers (a power of two) with
- * any contents, which belongs to the caller and must stay until it is replaced or the
- * table is not used any more.
+/* Makes an empty table. @bucket: an array of @bucket_count pointers (a power of two),
+ * with any contents. The caller owns the array, and must keep it until it is replaced or
+ * the table is not used any more.
  */
 void rn_htab_init(struct rn_htab *tab, struct rn_hnode **bucket, uint32_t bucket_count);
 
@@ -31,9 +31,9 @@ int rn_htab_insert(struct rn_htab *tab, struct rn_hnode *node);
 /* Removes @node, which must be in the table. */
 void rn_htab_remove(struct rn_htab *tab, struct rn_hnode *node);
 
-/* Returns the bucket of a key. Fibonacci hashing (Knuth, TAOCP 6.4) with 2^32 divided by
- * the golden ratio: it spreads keys that are consecutive or have equal low bits, as QPNs
- * of one process have.
+/* Returns the bucket of a key, by Fibonacci hashing (Knuth, TAOCP 6.4): the key is
+ * multiplied by 2^32 divided by the golden ratio. That spreads keys that are consecutive,
+ * or have equal low bits as the QPNs of one process have.
  */
 static inline uint32_t rn_htab_bucket_of(const struct rn_htab *tab, uint32_t key)
 {
@@ -55,8 +55,8 @@ static inline struct rn_hnode *rn_htab_find(const struct rn_htab *tab, uint32_t 
 	return node;
 }
 
-/* Moves all objects to another array, smaller or larger, which must meet the requirements
- * of rn_htab_init(). Return: the old array, which the caller may free.
+/* Moves all objects to another array, smaller or larger. The new array must meet the
+ * requirements of rn_htab_init(). Return: the old array, which the caller may free.
  */
 struct rn_hnode **rn_htab_rehash(struct rn_htab *tab, struct rn_hnode **bucket,
 				 uint32_t bucket_count);

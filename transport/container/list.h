@@ -83,8 +83,7 @@ static inline struct rn_list *rn_list_pop_front(struct rn_list *head)
 	return node;
 }
 
-/* Moves all nodes of @from, in their order, behind those of @to; @from is
- * empty afterwards.
+/* Moves all nodes of @from, in their order, to the end of @to. @from is empty afterwards.
  */
 static inline void rn_list_splice_back(struct rn_list *to, struct rn_list *from)
 {

@@ -14,8 +14,8 @@ static unsigned rank_of(const struct rn_timer *t)
 	return t ? t->rank : 0;
 }
 
-/* Makes the child with the higher rank the left one, and computes the rank of @t. Returns
- * true if the rank has changed.
+/* Makes the child of @t with the higher rank the left one, and computes the rank of @t
+ * anew (see struct rn_timer). Returns true if the rank of @t has changed.
  */
 static bool rebalance(struct rn_timer *t)
 {
@@ -33,8 +33,9 @@ static bool rebalance(struct rn_timer *t)
 	return true;
 }
 
-/* Joins two trees, either of which may be empty, along their right edges, which have no
- * more timers than the ranks say. Return: the first timer of both.
+/* Joins two trees, either of which may be empty. It walks down only their right edges,
+ * which have no more timers than the ranks of the two say. Return: the first timer of
+ * both trees, the root of the joined one.
  */
 static struct rn_timer *meld(struct rn_timer *a, struct rn_timer *b)
 {
@@ -74,8 +75,8 @@ static void put_in_place_of(const struct rn_timer_heap *heap, const struct rn_ti
 	*(parent->left == t ? &parent->left : &parent->right) = below;
 	if (below)
 		below->parent = parent;
-	/* A changed rank can change the rank of the parent, and so on upwards; the loop
-	 * ends where a rank stays as it is, or at the root.
+	/* A changed rank of a node can change the rank of its parent, and so on upwards.
+	 * The loop ends at the first node whose rank stays as it is, or at the root.
 	 */
 	while (rebalance(parent) && parent != heap->root)
 		parent = parent->parent;

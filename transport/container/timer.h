@@ -15,7 +15,9 @@
 
 #include "rocin/hnode.h"
 
-/* A timer; all zeros: not armed. No timer below it in the tree is before it. */
+/* A timer. All zeros: it is not armed. In the tree, all timers below a timer expire after
+ * it.
+ */
 struct rn_timer {
 	rn_ns deadline; /* valid while armed */
 	/* counts the starts of timers in the heap; valid while armed */
@@ -50,8 +52,8 @@ void rn_timer_add(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline
 /* Stops a timer. Harmless if it is not armed. */
 void rn_timer_remove(struct rn_timer_heap *heap, struct rn_timer *t);
 
-/* Stops a timer, armed or not, and starts it with a new deadline, as the last in the
- * order of starts. RN_NEVER: only stops it.
+/* Stops a timer, armed or not, and starts it again with a new deadline. Among timers with
+ * the same deadline it comes last. If @deadline is RN_NEVER, only stops it.
  */
 void rn_timer_rearm(struct rn_timer_heap *heap, struct rn_timer *t, rn_ns deadline);
 
@@ -68,7 +70,7 @@ static inline rn_ns rn_timer_next_deadline(const struct rn_timer_heap *heap)
 }
 
 /* Removes and returns the first timer whose deadline is @now or earlier; NULL if there is
- * none. The timer is not armed any more, and its owner may start it again.
+ * none. The returned timer is not armed any more; its owner may start it again.
  */
 struct rn_timer *rn_timer_pop(struct rn_timer_heap *heap, rn_ns now);
 

@@ -81,8 +81,9 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 	cq->event_pending = false;
 }
 
-/* Returns the event to be delivered first. Events of a working QP (such as COMM_EST) come
- * before the event that moved it to ERR, because they happened earlier.
+/* Returns which of the pending events of a QP (bits 1 << enum rn_async_event) must be
+ * delivered first. Events of a working QP, such as COMM_EST, come before the event that
+ * moved it to ERR, because they happened earlier.
  */
 static unsigned first_event(uint32_t pending)
 {
@@ -171,8 +172,8 @@ static void fire_now(struct rn_dev *dev, struct rn_cq *cq)
 	rn_event_raise_cq(dev, cq, false);
 }
 
-/* Raises the completion event of a CQ that was armed for a new CQE, now or, under
- * moderation, later.
+/* Raises the completion event of a CQ that is armed, and has got a CQE for which it was
+ * armed. If the CQ is moderated, the event may be raised later.
  */
 static void fire_or_hold(struct rn_dev *dev, struct rn_cq *cq, rn_ns now)
 {
@@ -223,8 +224,8 @@ struct rn_call_hook rn_call_hook;
 
 static bool is_cq_call_shown(void)
 {
-	/* Atomic, because a device may be opened, which sets the hook, while another is
-	 * in use.
+	/* The load is atomic, because opening a device, which sets the hook, may happen
+	 * while another device is in use.
 	 */
 	return __builtin_expect(
 		__atomic_load_n(&rn_call_hook.cq_call, __ATOMIC_RELAXED) != NULL, false);
@@ -284,7 +285,8 @@ static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 		/* An XRC_RECV QP has no CQ; this was the CQ of an SRQ. */
 		qp->rsp.cq_lost = true;
 	rn_count(dev, RN_STAT_CQ_OVERRUN);
-	/* After the first lost CQE, nothing is left to be done for a QP that is in ERR.
+	/* After the CQ's first lost CQE, a further one matters only if its QP is not in
+	 * ERR yet.
 	 */
 	if (!cq->overrun || qp->state != RN_QPS_ERR)
 		dev->cq_failed = true;
@@ -294,8 +296,8 @@ static void lose_cqe(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp)
 	rn_event_raise_cq(dev, cq, true);
 }
 
-/* Counts a completion with error of a receive; does nothing for a send, whose errors are
- * counted in send_queue.c.
+/* Counts a completion of a receive with an error. Does nothing for a send, because
+ * send_queue.c counts the errors of sends.
  */
 static void count_error(struct rn_dev *dev, const struct rn_completion *c)
 {
@@ -313,8 +315,8 @@ static bool is_armed_for(const struct rn_cq *cq, const struct rn_completion *c)
 }
 
 /* Returns the number of the message that a CQE is about, see rn_mem_attr.msg. For a
- * receive it is the number of the last message, or of the next one if the CQE is about a
- * message that was not received completely.
+ * receive that succeeded, it is the number of the last message. For one that failed, it
+ * is the number of the next message, because the message was not received completely.
  */
 static uint32_t message_of(const struct rn_qp *qp, const struct rn_completion *c)
 {
@@ -342,8 +344,8 @@ static bool is_of(uint8_t syndrome, enum rn_wc_status status)
 	       (syndrome == RN_SYN_SILENCE || syndrome == RN_SYN_SEQUENCE);
 }
 
-/* Returns the vendor error of a CQE. For a requester it depends on the peer's answer, for
- * a responder on its own answer to the peer.
+/* Returns the vendor error of a CQE. In a completion of a send it tells what the peer has
+ * answered; in one of a receive, what this end has answered to the peer.
  */
 static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c)
 {
@@ -372,7 +374,9 @@ static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c
 	return syndrome ? syndrome : RN_SYN_OTHER;
 }
 
-/* Is the CQ full? In a replay no program takes CQEs, so the recorded answer is used. */
+/* Is the CQ full? In a replay no program takes CQEs, so the answer comes from the
+ * recording.
+ */
 static bool is_full(const struct rn_dev *dev, const struct rn_cq *cq)
 {
 	uint32_t taken = atomic_load_explicit(&cq->consumer, memory_order_acquire);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* diagnostic.c - reports about single packets to a capture (rocin/diagnostic.h), among
- * them that a counter was incremented, and the names of the counters.
+/* diagnostic.c - reports about single packets to a capture (rocin/diagnostic.h), such as
+ * that a counter was incremented because of the packet; and the names of the counters.
  */
 #include "transport/qp/responder.h"
 

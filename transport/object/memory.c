@@ -88,8 +88,8 @@ static bool is_window(const struct rn_mr *mr)
 	return mr->kind == RN_MR_KIND_MW1 || mr->kind == RN_MR_KIND_MW2;
 }
 
-/* Finds the window that a BIND_MW names by the index in its key. Return: NULL if there is
- * none, or if it may not be bound.
+/* Finds the window that a BIND_MW names by the index in @key. Return: the window; NULL if
+ * there is none with that index, or if it may not be bound.
  */
 static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 {
@@ -103,9 +103,9 @@ static struct rn_mr *find_bindable(const struct rn_qp *qp, uint32_t key)
 	return mw;
 }
 
-/* Returns the access rights that a region must have so that a window with @access can be
- * bound to it: MW_BIND, local write for remote writes and atomics (C10-74), and the FLUSH
- * rights of the window.
+/* Returns the access rights that a region must have so that a window with the rights
+ * @access can be bound to it. These are MW_BIND; LOCAL_WRITE if the window allows remote
+ * writes or atomics (C10-74); and the FLUSH rights of the window.
  */
 static uint32_t needed_of_region(uint32_t access)
 {
@@ -117,8 +117,8 @@ static uint32_t needed_of_region(uint32_t access)
 	return needed;
 }
 
-/* Finds the region to which a BIND_MW binds a window. Return: NULL if there is none, or
- * if the window may not be bound to it.
+/* Finds the region to which a BIND_MW binds a window. Return: the region; NULL if there
+ * is none, or if the window may not be bound to it.
  */
 static struct rn_mr *find_region(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 				 const struct rn_wqe_bind *bind)
@@ -292,8 +292,8 @@ static inline enum rn_key_result check_access(const struct rn_htab *tab,
 		return RN_KEY_INVALID;
 	if (mr->pd != use->pd)
 		return RN_KEY_PD;
-	/* A window of type 2B can be accessed through one queue pair only (IBTA Vol
-	 * 1, 10.6.7.2.5).
+	/* Only one queue pair may access a window of type 2B, the one that has bound it
+	 * (IBTA Vol 1, 10.6.7.2.5).
 	 */
 	if (mr->kind == RN_MR_KIND_MW2 && mr->qpn != use->qpn)
 		return RN_KEY_QP;
@@ -376,9 +376,9 @@ static struct cursor seek(const struct rn_sge *sg, uint32_t num_sge, uint32_t of
 	return c;
 }
 
-/* Fills in @use for the next bytes at the cursor, which lie in one SGE: the rest of that
- * SGE, but at most @len bytes. Moves the cursor behind them. Return: their number; 0 at
- * the end of the list.
+/* Fills in @use for the next bytes at the cursor: at most @len bytes, and at most the
+ * rest of the present SGE. Moves the cursor behind them. Return: how many bytes these
+ * are; 0 at the end of the list.
  */
 static uint32_t next_piece(struct cursor *c, uint32_t len, struct rn_key_use *use)
 {
@@ -438,8 +438,8 @@ static void note_fault(struct rn_qp *qp)
 }
 
 /* --------------------------------------------------------- packet to memory */
-/* Copies bytes from a packet to the part of an SGE that @use describes. @flags and @msg
- * are those of struct rn_mem_attr.
+/* Copies bytes from a packet to the memory that @use describes, which is an SGE or a part
+ * of one. @flags and @msg are those of struct rn_mem_attr.
  */
 static enum rn_wc_status scatter_piece(struct rn_qp *qp, const struct rn_key_use *use,
 				       const uint8_t *from, uint32_t flags, uint32_t msg)
@@ -527,8 +527,8 @@ enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint3
 	return mem->read(dev->cfg.mem_ctx, dst, src, len, attr, tag);
 }
 
-/* Copies the SGE, or the part of it, that @use describes to a packet. The arguments and
- * the result are those of rn_gather().
+/* Copies to a packet the bytes of memory that @use describes, which are an SGE or a part
+ * of one. The other arguments, and the result, are those of rn_gather().
  */
 // NOLINTNEXTLINE(readability-function-size): each parameter is needed
 static inline enum rn_mem_result gather_piece(struct rn_qp *qp,
@@ -579,8 +579,8 @@ enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t
 		enum rn_mem_result r;
 
 		assert(n > 0); /* the length of the WQE is the sum of its SGEs */
-		/* @part is for the whole payload, so it is filled in only if the payload
-		 * is one piece.
+		/* @part is meant for the CRC of the whole payload, so it is passed on
+		 * only if the payload is a single piece.
 		 */
 		r = gather_piece(qp, &use, to, tag, outstanding,
 				 to == dst && n == len ? part : NULL);

@@ -24,10 +24,10 @@
  */
 enum rn_wc_status rn_mw_bind(struct rn_qp *qp, struct rn_send_wqe *wqe);
 
-/* Ends the binding of the type 2 window with exactly this key, for a LOCAL_INV or for the
- * peer's SEND with invalidate. Has no effect on a window that is not bound. Return:
- * false, with nothing changed, if there is no such window, or if it belongs to another
- * protection domain or is bound to another queue pair.
+/* Ends the binding of the type 2 window that has exactly the key @key. Called for a
+ * LOCAL_INV, and for a SEND with invalidate from the peer. Has no effect on a window that
+ * is not bound. Return: true; false, with nothing changed, if there is no such window, or
+ * if it belongs to another protection domain or is bound to another queue pair.
  */
 bool rn_mw_invalidate(struct rn_qp *qp, uint32_t key);
 
@@ -43,14 +43,14 @@ void rn_mw_forget_qp(struct rn_qp *qp);
 enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, const void *src, uint32_t len);
 
-/* Copies the data of a READ or atomic response to memory, as rn_scatter() does. @wqe, to
- * which the SGEs belong, is the oldest WQE of the send queue.
+/* Copies the data of a READ or atomic response to memory, as rn_scatter() does. The SGEs
+ * belong to @wqe, which must be the oldest WQE of the send queue.
  */
 enum rn_wc_status rn_scatter_response(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				      uint32_t offset, const void *src, uint32_t len);
 
-/* Reads memory by rn_mem_ops.read or, if @part is not NULL and the memory back end has
- * it, by rn_mem_ops.read_part.
+/* Reads memory by rn_mem_ops.read. If @part is not NULL and the memory back end has a
+ * function read_part, reads by that, which also computes the CRC of the bytes.
  */
 enum rn_mem_result rn_mem_read(struct rn_dev *dev, void *dst, rn_iova src, uint32_t len,
 			       struct rn_mem_attr attr, uint64_t tag,
@@ -64,9 +64,9 @@ static inline uint32_t rn_mem_flags(const struct rn_mr *mr)
 
 /* Copies bytes [@offset, @offset + @len) of the memory that the SGEs describe to @dst.
  * Return: RN_MEM_DONE; RN_MEM_FAULT, also if a key is wrong; RN_MEM_PENDING if some reads
- * have not ended yet. The number of these is added to *@outstanding, and each ends with
- * rn_dev_mem_done(@tag). @part: NULL, or where the CRC of the copied bytes is stored if
- * the memory back end computes it; see rn_mem_read().
+ * have not ended yet: their number is added to *@outstanding, and the memory back end
+ * ends each of them by rn_dev_mem_done() with @tag. @part: NULL, or where the CRC of the
+ * copied bytes is stored if the memory back end computes it; see rn_mem_read().
  */
 enum rn_mem_result rn_gather(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, void *dst, uint32_t len, uint64_t tag,

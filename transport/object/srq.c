@@ -58,8 +58,8 @@ struct rn_srq *rn_srq_create(struct rn_dev *dev, void *mem, void *ring,
 	return srq;
 }
 
-/* Drops the receive WQEs that XRC_RECV QPs have taken from the SRQ, which is being
- * destroyed. They could complete only through this SRQ.
+/* Drops the receive WQEs that XRC_RECV QPs have taken from the SRQ, because it is being
+ * destroyed: such a WQE could complete only through this SRQ.
  */
 static void take_back(const struct rn_srq *srq)
 {

@@ -17,7 +17,8 @@ struct rn_srq {
 	struct rn_hnode node; /* key: the SRQ number */
 	struct rn_dev *dev;
 	uint32_t pd, xrcd;
-	/* XRC: CQ of the receives; NULL (basic SRQ): they complete to the CQ of each QP.
+	/* For XRC: the CQ of the SRQ's receives. NULL for a basic SRQ, whose receives
+	 * complete to the CQ of the QP that takes them.
 	 */
 	struct rn_cq *cq;
 	struct rn_wq rq;
@@ -27,20 +28,23 @@ struct rn_srq {
 	void *owner;
 };
 
-/* Returns the SRQ with this number; NULL if there is none in the XRC domain of @qp. */
+/* Returns the SRQ with the number @srqn; NULL if there is no such SRQ in the XRC domain
+ * of @qp.
+ */
 struct rn_srq *rn_srq_find(const struct rn_qp *qp, uint32_t srqn);
 
 /* Returns the oldest WQE of the SRQ; NULL if the SRQ is empty. */
 struct rn_recv_wqe *rn_srq_head(const struct rn_srq *srq);
 
-/* Moves the WQE at rn_srq_head(), which must not be NULL, to the QP. Raises
- * SRQ_LIMIT_REACHED if fewer than @srq->limit are left. Return: the WQE at its new place.
+/* Moves the WQE at rn_srq_head() to the QP; the SRQ must not be empty. Raises
+ * SRQ_LIMIT_REACHED if fewer than @srq->limit WQEs are left then. Return: the WQE at its
+ * new place.
  */
 struct rn_recv_wqe *rn_srq_take(struct rn_srq *srq, struct rn_qp *qp);
 
 /* Returns the receive WQE of the message in progress or, if no message is in progress,
- * the WQE for the next message. @srq: the SRQ that serves the message, or NULL. Return:
- * NULL if no WQE is posted.
+ * the one that the next message will take; NULL if no WQE is posted. @srq: the SRQ that
+ * serves the message, or NULL.
  */
 static inline struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp,
 						  const struct rn_srq *srq)
@@ -52,8 +56,8 @@ static inline struct rn_recv_wqe *rn_qp_next_recv(const struct rn_qp *qp,
 	return srq ? rn_srq_head(srq) : NULL;
 }
 
-/* Moves the WQE at rn_qp_next_recv(), which must not be NULL, to rsp.rq.head unless it is
- * there already. Return: the WQE at its new place.
+/* Moves the WQE at rn_qp_next_recv() to rsp.rq.head, unless it is there already; there
+ * must be such a WQE. Return: the WQE at its new place.
  */
 static inline struct rn_recv_wqe *rn_qp_take_recv(struct rn_qp *qp, struct rn_srq *srq)
 {
@@ -79,8 +83,8 @@ static inline uint32_t rn_qp_rkey_pd(const struct rn_qp *qp, const struct rn_srq
 	return qp->type == RN_QPT_XRC_RECV && srq ? srq->pd : qp->pd;
 }
 
-/* Returns true if the QP takes receives from an SRQ. The event LAST_WQE_REACHED tells the
- * program when such a QP will take no more.
+/* Returns true if the QP takes its receive WQEs from an SRQ. When such a QP will take no
+ * more, the event LAST_WQE_REACHED tells the program so.
  */
 static inline bool rn_qp_uses_srq(const struct rn_qp *qp)
 {

@@ -12,7 +12,9 @@ enum rn_wqe_state {
 	RN_WQE_DONE,	/* ended without a packet; waits for older WQEs to complete */
 };
 
-/* A send WQE, in a slot of the ring; its SGEs or inline bytes follow the struct. */
+/* A send WQE. It is in a slot of the ring of the send queue, and its SGEs or inline bytes
+ * follow the struct.
+ */
 struct rn_send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr; /* remote address; UD: not used */
@@ -117,8 +119,8 @@ static inline uint32_t rn_power_of_two(uint32_t count)
 	return count <= 1 ? 1 : 1u << (32 - __builtin_clz(count - 1));
 }
 
-/* A ring of WQEs. head and tail count up without limit; slot number: index & (capacity
- * - 1).
+/* A ring of WQEs. The indices @head and @tail count up without limit; the slot of an
+ * index is index & (capacity - 1).
  */
 struct rn_wq {
 	uint8_t *slot; /* first slot: in the QP's block, or in the ring of an SRQ */

@@ -59,7 +59,9 @@ static inline FOLD_32 __m128i load16(const uint8_t *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* Moves @a forward by the distance that the constants @k stand for, and adds @next. */
+/* Moves the 16 bytes in @a forward by the distance that the constants @k stand for, and
+ * adds @next, the bytes that are there.
+ */
 static inline FOLD_32 __m128i fold16(__m128i a, __m128i k, __m128i next)
 {
 	__m128i low = _mm_clmulepi64_si128(a, k, 0x00);
@@ -68,8 +70,8 @@ static inline FOLD_32 __m128i fold16(__m128i a, __m128i k, __m128i next)
 	return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-/* Returns the CRC of 16 bytes, with a CRC register that is 0 before: reduces them to 12
- * bytes, then to 8, and takes the remainder by Barrett reduction.
+/* Returns the CRC of 16 bytes, if the CRC register is 0 before them. Reduces the 16 bytes
+ * to 12, then to 8, and takes the remainder by Barrett reduction.
  */
 static inline FOLD_32 uint32_t reduce16(__m128i x)
 {
@@ -249,13 +251,13 @@ typedef long long unaligned256 __attribute__((vector_size(32), aligned(1), may_a
 typedef long long unaligned512 __attribute__((vector_size(64), aligned(1), may_alias));
 
 /* Attribute of functions that read memory while the program may write to it. That is
- * intended, and the caller handles it, but a sanitizer would report it.
+ * intended, and callers expect it; without the attribute a sanitizer would report it.
  */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
 /* Copies 32 (or 64) bytes and returns them. The bytes returned, which go into the CRC,
- * must be those stored. So the compiler must not load them from @src a second time, when
- * the program may have changed them.
+ * must be those that were stored. So the compiler is kept from loading them from @src a
+ * second time: the program may have changed them in between.
  */
 static inline RACY FOLD_32 __m256i move32(uint8_t *dst, const uint8_t *src)
 {
@@ -329,8 +331,8 @@ static FOLD_32 __m128i pair_of_length(size_t len)
 	}
 }
 
-/* Returns the CRC of the head, @len bytes at @p and the bytes that @part replaces. The
- * bytes before the part are few, so wider registers would not be faster.
+/* Returns the CRC of three pieces together: the head, the @len bytes at @p, and the bytes
+ * whose CRC @part has. The second piece is short, so wider registers would not be faster.
  */
 static FOLD_32 uint32_t crc_with_part(const uint64_t *head, const uint8_t *p, size_t len,
 				      const struct rn_crc32_part *part)

@@ -34,8 +34,8 @@ static uint64_t pair(uint32_t first, uint32_t second)
 	return htobe64((uint64_t)first << 32 | second);
 }
 
-/* Writes the remaining four bytes in place of the LRH, and the IPv4 header except for the
- * last four bytes of its destination.
+/* Writes what precedes the UDP header: the remaining four bytes of ones in place of the
+ * LRH, and the IPv4 header except for the last four bytes of its destination.
  */
 static void put_ipv4(uint64_t *w, const struct rn_flow *f, uint16_t id, uint32_t udp_len)
 {
@@ -64,7 +64,8 @@ static void put_ipv6(uint64_t *w, const struct rn_flow *f, uint32_t udp_len)
 	w[4] = pair(rn_get_be32(dst + 4), rn_get_be32(dst + 8));
 }
 
-/* Writes what the ICRC covers from the LRH to the BTH. @len: number of bytes from the
+/* Writes what the ICRC covers in front of the payload, from the place of the LRH up to
+ * the BTH, whose bytes are at @bth. @len: number of bytes that the ICRC covers from the
  * BTH on.
  */
 static void put_head(uint64_t *w, const struct rn_flow *f, uint16_t ip_id,
@@ -133,8 +134,8 @@ void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, si
 	rn_put_le32(pkt + len, icrc_with(f, ip_id, pkt, len, part));
 }
 
-/* Returns the product of two polynomials over GF(2) modulo the CRC-32 polynomial. Bit 31
- * is x^0.
+/* Returns the product of the polynomials @a and @b over GF(2), modulo the CRC-32
+ * polynomial. Bit 31 of an operand is the coefficient of x^0.
  */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
@@ -148,9 +149,10 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* Returns the difference of two CRC registers as it was before they took in @len equal
- * bytes, if it is @diff afterwards. Each byte multiplies the difference by x^8, so this
- * multiplies @diff by x^-8 to the power @len.
+/* Computes a difference of two CRC registers back over @len bytes that are equal in both
+ * messages. Returns the difference before these bytes, if it is @diff behind them. Each
+ * byte multiplies the difference by x^8, so this multiplies @diff by x^-8 to the power
+ * @len.
  */
 static uint32_t move_back(uint32_t diff, size_t len)
 {
@@ -204,8 +206,8 @@ static uint16_t guess_id(const struct rn_icrc_hint *hint, uint16_t gro_idx)
 	return hint->habit == HABIT_ZERO ? 0 : (uint16_t)(hint->last_id + 1);
 }
 
-/* Returns true if @id belongs to the last super-packet of this sender, or to one that it
- * may have sent soon after.
+/* Returns true if @id is the identification of a packet of this sender's last
+ * super-packet, or of one that the sender may have sent soon after that.
  */
 static bool is_of_supers(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
@@ -222,8 +224,9 @@ static bool is_expected(const struct rn_icrc_hint *hint, uint16_t id, uint16_t g
 			is_of_supers(hint, id, gro_idx));
 }
 
-/* For exact checking: returns true if @id follows shortly after that of a packet that was
- * refused. If it does not, this packet is refused, too, and its @id is remembered.
+/* Used for exact checking, in which a packet with an unexpected identification is
+ * refused. Returns true if @id follows shortly after the identification of a packet that
+ * was refused. If it does not, this packet is refused, too, and its @id is remembered.
  */
 static bool follows_refused(struct rn_icrc_hint *hint, uint16_t id)
 {
@@ -237,8 +240,8 @@ static bool follows_refused(struct rn_icrc_hint *hint, uint16_t id)
 	return follows;
 }
 
-/* Returns the way of numbering that explains identification @id, after the guess made by
- * the present one was wrong.
+/* Returns the way of numbering packets by which the identification @id can be explained.
+ * Called when the way that was assumed for this sender has led to a wrong guess.
  */
 static uint8_t habit_of(const struct rn_icrc_hint *hint, uint16_t id, uint16_t gro_idx)
 {
@@ -264,8 +267,8 @@ enum rn_icrc_verdict rn_icrc_check_with(struct rn_icrc_hint *hint,
 
 	if (len < RN_BTH_LEN + RN_ICRC_LEN || data_len > RN_ICRC_DATA_MAX)
 		return RN_ICRC_BAD;
-	/* An IPv6 header may hold an IPv4-mapped source address, and not every kernel
-	 * drops such packets.
+	/* An IPv6 header may have an IPv4-mapped address as source. Not every kernel
+	 * drops such packets, so they are refused here.
 	 */
 	if (rn_gid_is_ipv4(&f->src) != rn_gid_is_ipv4(&f->dst))
 		return RN_ICRC_BAD;

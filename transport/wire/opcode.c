@@ -32,7 +32,9 @@
 		      .access = ACCESS_##k,   \
 		      .answer = ANSWER_##k }
 
-/* For each kind of packet: the access right that it needs, and how it is answered. */
+/* For each kind of packet: the access right that the remote memory must grant, and how
+ * the packet is answered.
+ */
 #define ACCESS_SEND 0
 #define ACCESS_WRITE RN_ACCESS_REMOTE_WRITE
 #define ACCESS_READ RN_ACCESS_REMOTE_READ
