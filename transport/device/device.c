@@ -97,8 +97,9 @@ void rn_dev_set_gid(struct rn_dev *dev, uint32_t index, const struct rn_gid *gid
 
 /* ----------------------------------------- tables of QPs, regions and SRQs */
 
-/* Moves a key table to a larger array. Return: the old array, which the caller may free;
- * NULL if it is the built-in one.
+/* Moves one of the key tables (@which) to the larger array @bucket of @count pointers.
+ * Return: the old array, which the caller may free; NULL if the old one is part of the
+ * device.
  */
 static void **grow_table(struct rn_dev *dev, enum rn_call_table which, void **bucket,
 			 uint32_t count)
@@ -291,11 +292,11 @@ static bool may_go_along(const struct rn_qp *qp, unsigned what)
 	return what & RN_TX_ALONG && rn_list_is_linked(&qp->ack_link);
 }
 
-/* Returns true if the acknowledgement must be sent before the request: the peer's program
- * is notified of the request (it takes a receive WQE), and both packets cannot be in one
- * super-packet. Programs rely on the behaviour of hardware, where the acknowledgement of
- * a request arrives before any answer of the peer's program, so that when they receive
- * the answer, their own request has completed. (Otherwise tgt takes an iSER command for a
+/* Must the acknowledgement be sent before the next request? Yes if the peer's program is
+ * notified of the request (it takes a receive WQE), and both packets cannot be in one
+ * super-packet. Programs rely on the behaviour of hardware: the acknowledgement of a
+ * request arrives before any answer of the peer's program, so when they receive the
+ * answer, their own request has completed. (Otherwise tgt takes an iSER command for a
  * part of the login.)
  */
 static bool goes_ahead(const struct rn_qp *qp, unsigned what)

@@ -26,8 +26,8 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	return req->cur == limit ? NULL : rn_wq_at(&req->sq, req->cur);
 }
 
-/* Completes the WQE whose frame has been built. In the send queue it takes one PSN, which
- * no packet carries.
+/* Completes the WQE whose frame has been built. Like any request it takes a PSN in the
+ * send queue, though no packet carries that PSN.
  */
 static void frame_left(struct rn_qp *qp, rn_ns now)
 {

@@ -13,8 +13,8 @@
 #include "transport/qp/qp.h"
 
 /* ------------------------------------------------------------ multicast groups */
-/* Returns a hash of the group's address. It uses the last bytes, in which the addresses
- * of groups usually differ.
+/* Returns a hash of the address of a multicast group. Addresses of groups usually differ
+ * in their last bytes, so these are used.
  */
 static uint32_t hash_group(const struct rn_gid *mgid)
 {
@@ -28,8 +28,8 @@ static uint32_t chain_of(uint32_t key)
 	return key % RN_MCAST_CHAINS;
 }
 
-/* Returns the first member of this group in a hash chain, from @n on; NULL if there
- * is none.
+/* Returns the first member of the group @mgid in a hash chain, from the node @n on; NULL
+ * if there is none.
  */
 static struct rn_mcast *find_member(struct rn_hnode *n, uint32_t key,
 				    const struct rn_gid *mgid)
@@ -119,17 +119,17 @@ struct arrival {
 	rn_ns now;
 	const struct rn_rx *rx;
 	struct rn_packet p;
-	/* The member to which a multicast packet is passed now; NULL for a
-	 * unicast packet.
+	/* For a multicast packet: the member of the group to which it is passed now. NULL
+	 * for a unicast packet.
 	 */
 	struct rn_mcast *member;
 	/* QP of a unicast packet, valid after find_qp(); or QP of @member. */
 	struct rn_qp *qp;
 };
 
-/* Returns what is remembered of the sender's numbering of IPv4 packets. The hash table
- * has several entries per hash, because two senders that shared one entry would make each
- * other's packet numbers unpredictable.
+/* Returns what is remembered of how the sender of a packet numbers its IPv4 packets (the
+ * identification, which the ICRC covers). The hash table has several entries for each
+ * hash: two senders that shared an entry would make each other's numbers unpredictable.
  */
 static struct rn_icrc_hint *hint_of(struct rn_dev *dev, const struct rn_flow *flow)
 {
@@ -303,8 +303,9 @@ static enum rn_stat check_source(struct arrival *a)
 }
 
 /* Checks a congestion notification (CNP) and passes it to congestion control. It is
- * counted even if it is dropped. Fewer states are excluded than for other packets,
- * because a QP may also get a CNP because of its responses.
+ * counted even if it is dropped. A QP accepts it in more states than other packets,
+ * because its responses, too, can cause CNPs. Returns the counter of what has become of
+ * the packet.
  */
 static enum rn_stat take_cnp(struct arrival *a)
 {
@@ -358,8 +359,8 @@ static enum rn_stat check_for_qp(struct arrival *a)
 }
 
 /* ------------------------------------------------- delivery to the queue pair */
-/* Raises COMM_EST at the first request to a QP in RTR, which tells the passive side that
- * the active side is ready to send.
+/* Raises the event COMM_EST when the first request comes to a QP in RTR. It tells the
+ * program of the passive side that the active side is ready to send.
  */
 static void note_first_request(struct rn_qp *qp)
 {
@@ -429,8 +430,8 @@ static void receive_one(struct rn_dev *dev, rn_ns now, const struct rn_rx *rx)
 	}
 }
 
-/* Processes received packets; a recorder may reduce their number. Return: the number of
- * packets processed.
+/* Processes received packets. A recorder that is told of the call may reduce @count.
+ * Return: the number of packets processed.
  */
 static unsigned receive_some(struct rn_dev *dev, rn_ns now, const struct rn_rx *pkts,
 			     unsigned count)

@@ -64,8 +64,9 @@ static void count_step(uint16_t *steps)
 		++*steps;
 }
 
-/* Performs one rate increase, which is due by time or by bytes sent. The size of the step
- * depends on how many increases of each kind there were since the last cut.
+/* Performs one increase of the rate, which is due because of time or of bytes sent. Its
+ * size depends on how many increases of each of these two kinds there were since the last
+ * cut.
  */
 static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 {
@@ -140,9 +141,9 @@ bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns 
 }
 
 /* ---------------------------------------------------------------- pacing of packets */
-/* Longest pause that is made up for by sending faster afterwards, if the program has set
- * no burst size. The thread that sends may wake up late, and the rate would not be
- * reached if this were zero.
+/* After a pause a QP may send faster than its rate, to make up for the pause. This is the
+ * longest pause that is made up for, if the program has set no burst size. If it were
+ * zero, the rate would not be reached, because the thread that sends may wake up late.
  */
 #define CREDIT RN_MSEC(1)
 #define CREDIT_CONGESTED RN_USEC(200)
@@ -208,8 +209,8 @@ void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;
-	/* If congestion control limits the rate, the wait for the last packet stays
-	 * in force.
+	/* If congestion control limits the rate, the next packet still waits for the time
+	 * of the last one.
 	 */
 	if (!is_obeyed(qp))
 		req->pace.next = now;
@@ -267,7 +268,9 @@ bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now)
 	return !is_obeyed(qp) || qp->state == RN_QPS_ERR || rn_pace_may_send(qp, now);
 }
 
-/* Returns the length of the pause that the QP may make up for by sending faster. */
+/* Returns the length of the pause that the QP may make up for by sending faster than its
+ * rate afterwards.
+ */
 static rn_ns credit_of(const struct rn_qp *qp)
 {
 	if (is_obeyed(qp))

@@ -61,8 +61,8 @@ enum rn_dcqcn_phase {
 	RN_DCQCN_PHASES
 };
 
-/* Congestion control state of one QP; all zeros: the rate is not limited. The members
- * below `phase` are valid only while the rate is limited.
+/* Congestion control state of one QP; all zeros: the rate is not limited. All members
+ * after @phase are valid only while the rate is limited.
  */
 struct rn_dcqcn {
 	uint8_t phase; /* enum rn_dcqcn_phase */
@@ -76,8 +76,8 @@ struct rn_dcqcn {
 	rn_ns cut_at; /* earliest time of the next cut */
 };
 
-/* Fills in the values of the paper, which are meant for a port of 40 Gbit/s, scaled to
- * the port rate @line.
+/* Fills in the parameters of the paper. They are meant for a port of 40 Gbit/s, and are
+ * scaled here to the port rate @line.
  */
 void rn_dcqcn_defaults(struct rn_dcqcn_params *p, uint32_t line);
 
@@ -86,17 +86,18 @@ static inline bool rn_dcqcn_limits(const struct rn_dcqcn *d)
 	return d->phase != RN_DCQCN_FREE;
 }
 
-/* Reacts to a congestion notification. Return: true if the rate was cut; false if the
- * last cut was less than cut_period ago.
+/* Reacts to a congestion notification, by which the rate is cut. Return: true if the rate
+ * was cut; false if not, because the last cut was less than cut_period ago.
  */
 bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns now);
 
-/* Performs the steps that are due by time until @now. If nothing is sent, the next change
- * of the rate is at d->increase_at.
+/* Performs the steps (changes of rate and of alpha) that are due by time until @now. If
+ * nothing is sent, the next change of the rate is due at d->increase_at.
  */
 void rn_dcqcn_advance(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns now);
 
-/* Counts @bytes that the QP has sent, and performs the increases that are due by bytes.
+/* Counts @bytes bytes that the QP has sent, and performs the increases of the rate that
+ * are due because of that.
  */
 void rn_dcqcn_sent(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, uint32_t bytes);
 
@@ -123,8 +124,8 @@ struct rn_pace {
 	rn_ns deadline;
 };
 
-/* Congestion control state of one QP. Stored behind the QP in its block, if the device
- * has congestion control.
+/* Congestion control state of one QP. It is stored behind the QP in the QP's memory
+ * block, if the device has congestion control.
  */
 struct rn_cc {
 	struct rn_qp *qp;
@@ -138,18 +139,18 @@ struct rn_cc {
 	uint32_t to_qpn;
 };
 
-/* Returns the traffic class for a packet: @tclass, with ECT(0) if the device has
- * congestion control, so that switches may mark the packet.
+/* Returns the traffic class with which a packet leaves: @tclass and, if the device has
+ * congestion control, ECT(0), so that switches may mark the packet.
  */
 uint8_t rn_cc_tclass(const struct rn_dev *dev, uint8_t tclass);
 
-/* Return: true if the QP, whose pace.on is set, may send a request (or a response) now.
- * If false, the timer is set to schedule the QP again.
+/* Return: true if the rate lets the QP send a request (or a response) now. If false, a
+ * timer is set that schedules the QP again. To be called only if pace.on is set.
  */
 bool rn_pace_may_send(struct rn_qp *qp, rn_ns now);
 bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now);
-/* Accounts for a request (or response) of @len bytes, without ICRC, that the QP has
- * built; 0: the QP had none to build.
+/* Accounts for a request (or a response) that the QP has built. @len: its bytes without
+ * the ICRC; 0 if the QP had nothing to build.
  */
 void rn_pace_sent(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_pace_responded(struct rn_qp *qp, rn_ns now, uint32_t len);
@@ -162,14 +163,14 @@ void rn_pace_reset(struct rn_qp *qp);
  */
 void rn_cc_init(struct rn_qp *qp);
 void rn_cc_reset(struct rn_qp *qp);
-/* Sends a congestion notification to the sender of packet @p, which a switch has marked,
- * unless the QP has sent one within RN_CNP_PERIOD.
+/* Sends a congestion notification to the sender of the received packet @p, which a switch
+ * has marked. Sends none if the QP has sent one within RN_CNP_PERIOD.
  */
 void rn_cnp_answer(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 /* Cuts the rate of @qp, because a congestion notification for it has arrived. */
 void rn_cnp_receive(struct rn_qp *qp, rn_ns now);
-/* Builds the first notification of dev->cnps, which must not be empty. @qp: out, the QP
- * that sends it. Return: length of the packet.
+/* Builds the first of the notifications in dev->cnps, which must not be empty. @qp: out:
+ * the QP that sends it. Return: length of the packet in bytes.
  */
 uint32_t rn_cnp_build(struct rn_dev *dev, struct rn_build *b, struct rn_qp **qp);
 

@@ -27,7 +27,7 @@ static uint16_t ip_checksum(const uint8_t *hdr, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* Writes the IPv4 header of the packet, as far as its fields are known. The
+/* Writes the IPv4 header with which the packet came, as far as the fields are known. The
  * identification is not known, and is set to 0, which most senders use.
  */
 static void write_ipv4(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_len)

@@ -253,8 +253,8 @@ enum {
 	RETRY_MAX = 7,
 };
 
-/* One attribute: its bit, the function that checks its value, and the member of
- * rn_qp.attr that it is copied to.
+/* One attribute of a QP: its bit in the mask of a modify call, the function that checks
+ * its value, and the member of rn_qp.attr to which the value is copied.
  */
 struct attr_rule {
 	uint32_t bit;
@@ -426,8 +426,8 @@ static void set_path(struct rn_qp *qp)
 	}
 }
 
-/* Makes the alternate path the primary one. Packets in flight, which were sent by the old
- * path, will be sent again.
+/* Makes the alternate path the primary one. Packets that were sent by the old path and
+ * are not acknowledged will be sent again.
  */
 static void migrate(struct rn_qp *qp)
 {

@@ -21,13 +21,13 @@
  */
 #include "requester.h"
 
-/* Shortest time without progress after which a QP that is watched closely goes back; the
- * time is PROBE_RTTS round trips if that is longer.
+/* Shortest time without progress after which a QP that is watched closely goes back. If
+ * PROBE_RTTS round trips take longer, that time counts instead.
  */
 #define PROBE_MIN RN_MSEC(2)
-/* Shortest time without progress after which a QP under a distant watch goes back; the
- * time is FIRST_RTTS round trips if that is longer. It is long because no loss is known,
- * and probably the peer only does not get the processor.
+/* Shortest time without progress after which a QP under a distant watch goes back. If
+ * FIRST_RTTS round trips take longer, that time counts instead. It is long because no
+ * loss is known, and the peer probably just does not get a processor.
  */
 #define FIRST_MIN RN_MSEC(100)
 enum {
@@ -42,8 +42,8 @@ static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
 	return peer->rtt * times > least ? peer->rtt * times : least;
 }
 
-/* Returns how long to wait for progress. The time is longer if responses behind a missing
- * one come in large intervals.
+/* Returns how long to wait for progress (that una advances, or that a response arrives).
+ * If responses behind a missing one come at large intervals, the wait is longer.
  */
 static rn_ns progress_wait(const struct rn_qp *qp)
 {
@@ -103,8 +103,8 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 		 */
 		watch_closely(qp, now, false);
 	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
-		/* The QP is sending packets again: if there is a reason to watch it, the
-		 * watch runs already.
+		/* The QP is sending packets for a second time. If there is a reason to
+		 * watch it, it is being watched already.
 		 */
 		return;
 	} else if (peer->suspicion > 0) {
@@ -166,8 +166,9 @@ static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 	return now - qp->burst_at <= PROBE_MIN + qp->peer->rtt_least;
 }
 
-/* Returns how long to wait for further late acknowledgements. The time is limited by the
- * local ACK timeout, because a peer that stops now and then has long round trips.
+/* Returns how long to wait for further late acknowledgements. It is not longer than the
+ * local ACK timeout: a peer that stops now and then has long round trips, by which the
+ * wait could become very long.
  */
 static rn_ns late_answer_wait(const struct rn_qp *qp, rn_ns now)
 {
@@ -227,8 +228,8 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 		go_on_watching(qp, now);
 		return;
 	}
-	/* The peer has been silent during the whole close watch: sending the same again
-	 * does not help.
+	/* The peer has been silent during the whole close watch, so sending the same
+	 * packets again would not help.
 	 */
 	if (probe->is_close && now >= probe->until)
 		return;
@@ -237,8 +238,8 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	go_back_on_suspicion(qp, now);
-	/* Only a distant watch sets this. Under a close watch, a peer that is merely slow
-	 * would be taken for one that loses packets.
+	/* Only a distant watch sets was_silent. If a close watch set it, a peer that is
+	 * merely slow would be taken for one that loses packets.
 	 */
 	if (!probe->is_close)
 		probe->was_silent = true;

@@ -35,8 +35,8 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Returns the number of bytes that the slot of a send WQE needs behind
- * struct rn_send_wqe.
+/* Returns how many bytes the slot of a send WQE needs in addition to those of struct
+ * rn_send_wqe.
  */
 static uint32_t send_extra(const struct rn_qp_init *in)
 {
@@ -83,8 +83,8 @@ static uint32_t recv_sges(const struct rn_qp_init *in)
 	return in->srq ? in->srq->rq.max_sge : in->max_recv_sge;
 }
 
-/* Returns the size of the requester's bounce buffer: the payload of a packet, or an
- * Ethernet frame.
+/* Returns the size in bytes of the requester's bounce buffer. It has room for the payload
+ * of a packet or, in a raw packet QP, for an Ethernet frame.
  */
 static size_t stage_len(const struct rn_qp_init *in)
 {
@@ -280,8 +280,8 @@ static bool lost_cqe(const struct rn_qp *qp)
 	       (qp->recv_cq && qp->recv_cq->overrun) || qp->rsp.cq_lost;
 }
 
-/* Moves every QP to ERR whose CQ has lost a CQE. The flush CQEs that this adds may
- * overrun further CQs, so it is repeated until no CQ has lost one.
+/* Moves to ERR every QP one of whose CQs has lost a CQE. That adds flush CQEs, by which
+ * other CQs may lose one; so this is repeated until no CQ has lost a further CQE.
  */
 void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now)
 {

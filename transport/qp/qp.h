@@ -51,15 +51,15 @@
 #include "window.h"
 
 /* ----------------------------------------------------------- state of the requester */
-/* State by which one QP detects lost packets that no NAK reports: if the QP makes no
- * progress for some time, it sends all unacknowledged packets again. See probe.c.
+/* What a QP needs to notice lost packets that no NAK reports: if it makes no progress for
+ * some time, it sends all unacknowledged packets again. See probe.c.
  */
 struct rn_probe {
 	rn_ns deadline; /* end of the present wait; RN_NEVER: progress is not watched */
 	rn_ns wait;
 	rn_ns until; /* close watch: time at which it ends */
-	/* Values of req.una and req.heard when the wait began. If neither has changed at
-	 * its end, the QP has made no progress.
+	/* Values of req.una and req.heard when the present wait began. If both are the
+	 * same when it ends, the QP has made no progress.
 	 */
 	struct rn_psn una, heard;
 	/* True: close watch, with short waits; false: distant watch, with long ones. */
@@ -114,7 +114,7 @@ struct rn_requester {
 	 */
 	bool implied_nak;
 	/* Retransmission began because nothing came from the peer, which may only be
-	 * slow. So only the packet at una is sent again; the others follow when its
+	 * slow. So only the packet at una is sent again. The others follow if its
 	 * acknowledgement shows that packets were lost.
 	 */
 	bool sends_one;
@@ -128,8 +128,9 @@ struct rn_requester {
 	 * be sent even if the window is full.
 	 */
 	bool read_pass;
-	/* The member @taken is valid: the value of peer->taken that rn_window_holds() saw
-	 * last. Cleared when una advances, or when peer->taken has changed.
+	/* The member @taken is valid. It is the value of peer->taken that
+	 * rn_window_holds() saw last. False again once una advances or peer->taken has
+	 * changed.
 	 */
 	bool knows_taken;
 	/* The peer has acknowledged a request since RTS, or sent an RNR NAK. */
@@ -149,39 +150,40 @@ struct rn_requester {
 	uint8_t rd_head, rd_count;
 	uint8_t rd_room; /* number of entries in `rd`: 0 or a power of two */
 	bool rd_begun;	 /* a part of the oldest request in `rd` has been answered */
-	/* The ring: in the QP's memory block, or lent by rn_qp_lend_reads(); NULL if
-	 * rd_room is 0.
+	/* The ring is in the QP's memory block, or was lent by rn_qp_lend_reads(). NULL
+	 * if rd_room is 0.
 	 */
 	struct rn_rd_sent *rd;
-	/* First PSN that has been sent only once. Before it, READ responses to the first
-	 * and to the second copy of a request may arrive mixed.
+	/* Packets from this PSN on have been sent only once. For requests before it,
+	 * responses to their first and to their second copy may arrive mixed.
 	 */
 	struct rn_psn resent;
 	enum rn_stat back_why; /* reason of the last retransmission */
-	/* End-to-end flow control, in use once the peer has advertised credits (IBTA Vol
-	 * 1, 9.7.7.2). Message numbers (ssn, lsn) have 24 bits.
+	/* The next members are for end-to-end flow control, which is in use once the peer
+	 * has advertised credits (IBTA Vol 1, 9.7.7.2). Message numbers (ssn, lsn) have
+	 * 24 bits.
 	 */
-	/* credit_off: the peer once advertised "no credit limit", so credits are ignored
-	 * from then on.
+	/* @credit_limited: credits limit what may be sent. @credit_off: the peer once
+	 * advertised "no credit limit", so credits are ignored from then on.
 	 */
 	bool credit_limited, credit_off;
 	uint32_t ssn; /* number of the message that was started last */
-	/* Number of the last message that the peer's credits allow: it has a receive
-	 * for it.
+	/* Number of the last message that may be sent by the peer's credits: the peer has
+	 * a receive WQE for it.
 	 */
 	uint32_t lsn;
 	uint32_t in_flight; /* bytes of this QP that are part of peer->in_flight */
-	/* Bytes that the QP may still send in its turn to use the peer window. */
+	/* Number of bytes that the QP may still send in its turn to use the peer window.
+	 */
 	uint32_t grant;
-	/* Value of peer->cuts when the grant was given. If that has changed, the grant
-	 * is void.
+	/* Value of peer->cuts when the QP got its grant. If peer->cuts has changed since,
+	 * the grant is void.
 	 */
 	uint32_t grant_cuts;
-	/* End of the PSNs that are counted in in_flight: the PSN behind the last of them.
-	 */
+	/* The PSN behind the last packet that is counted in in_flight. */
 	struct rn_psn charged;
-	/* Bounce buffer for the payload of one request packet, used if the memory back
-	 * end may answer a read with PENDING.
+	/* Bounce buffer for the payload of one request packet. It is used if the memory
+	 * back end may answer a read by PENDING, that is, later.
 	 */
 	struct {
 		/* RN_MTU_MAX bytes; NULL if the memory never answers
@@ -207,13 +209,13 @@ enum rn_atomic_phase {
 	RN_ATOMIC_DONE,	   /* executed: `value` is the former content of the memory */
 };
 
-/* A READ, atomic, ATOMIC WRITE or FLUSH request that this QP has received (responder
- * resource). It is kept after it was answered, so that a duplicate can be answered
- * as well.
+/* A request of the peer that this QP has received (a responder resource): a READ, atomic,
+ * ATOMIC WRITE or FLUSH. It is kept after it was answered, so that duplicates of it can
+ * be answered, too.
  */
 struct rn_resource {
 	/* enum rn_op_kind. Several READs may be in progress at a time, but only one
-	 * request of the other kinds.
+	 * request of the other kinds (atomic, ATOMIC WRITE, FLUSH).
 	 */
 	uint8_t kind : 4;
 	uint8_t phase : 2; /* enum rn_atomic_phase; unused for a READ */
@@ -234,7 +236,8 @@ struct rn_resource {
 			uint32_t length;
 			union {
 				/* READ: the part of the data that is being sent: all of
-				 * it, or what a duplicate request has asked for.
+				 * the data or, for a duplicate request, the part that it
+				 * asks for.
 				 */
 				struct {
 					struct rn_psn first;
@@ -245,9 +248,9 @@ struct rn_resource {
 			};
 		};
 		struct {
-			/* Atomic: the operand, replaced by the old value in memory once
-			 * the phase is DONE; in host byte order. ATOMIC WRITE: the bytes
-			 * to be written.
+			/* Atomic: the operand in host byte order, which is replaced by
+			 * the old value in memory when the phase becomes DONE. ATOMIC
+			 * WRITE: the bytes to be written.
 			 */
 			uint64_t value;
 			uint64_t compare;
@@ -266,8 +269,8 @@ enum rn_message {
 
 struct rn_responder {
 	struct rn_wq rq;
-	/* SRQ from which the WQE at rq.head was taken; NULL: the WQE was posted to
-	 * this QP.
+	/* SRQ from which the WQE at rq.head was taken; NULL if the program has posted
+	 * that WQE to this QP.
 	 */
 	struct rn_srq *taken_from;
 
@@ -277,8 +280,8 @@ struct rn_responder {
 	 * last one.
 	 */
 	enum rn_message message;
-	/* A PSN sequence or RNR NAK was sent (or is due) for exp_psn. No further NAK is
-	 * sent until that packet arrives.
+	/* A NAK (PSN sequence error or RNR) was sent, or is due, for exp_psn. No further
+	 * NAK is sent until the packet with that PSN arrives.
 	 */
 	bool nak_pending;
 	struct {
@@ -295,18 +298,18 @@ struct rn_responder {
 	/* Destination of the WRITE in progress. */
 	uint64_t write_va;
 	uint32_t write_rkey, write_total;
-	/* An ACK or NAK is to be sent. The QP is on dev->acks if it may be sent now, and
-	 * is not if READ or atomic responses have to be sent before it.
+	/* An ACK or NAK has to be sent. If it may be sent now, the QP is on dev->acks; if
+	 * READ or atomic responses have to be sent before it, the QP is not.
 	 */
 	bool ack_due;
-	/* AETH syndrome to be sent: ACK, RNR NAK or NAK, with credits, timer code or
-	 * NAK code.
+	/* AETH syndrome of the acknowledgement to be sent: that of an ACK with credits,
+	 * of an RNR NAK with a timer code, or of a NAK with a NAK code.
 	 */
 	uint8_t ack_syndrome;
 	struct rn_psn ack_psn;
 	uint32_t ack_msn;
-	/* Newest PSN of a packet that was dropped since a PSN sequence or RNR NAK
-	 * became due.
+	/* Newest PSN of a packet that was dropped since the NAK (PSN sequence error or
+	 * RNR) became due.
 	 */
 	struct rn_psn gap_psn;
 	/* Ring of received READ, atomic, ATOMIC WRITE and FLUSH requests, in the order of
@@ -320,21 +323,21 @@ struct rn_responder {
 	uint8_t res_cur;
 	uint8_t res_tail; /* index for the next request */
 	uint8_t res_room; /* number of entries in `res`: 0 or a power of two */
-	/* The ring: in the QP's memory block, or lent by rn_qp_lend_resources(); NULL if
-	 * res_room is 0.
+	/* The ring is in the QP's memory block, or was lent by rn_qp_lend_resources().
+	 * NULL if res_room is 0.
 	 */
 	struct rn_resource *res;
-	/* The atomic that the memory back end is executing. Kept at RESET, because the
-	 * memory answers later all the same.
+	/* The atomic that the memory back end is executing. RESET does not clear it,
+	 * because the memory back end will still answer.
 	 */
 	struct {
 		bool running;
 		uint8_t index;	/* index of the request in the ring */
 		uint64_t value; /* the memory stores the old value here */
 	} atomic;
-	/* Bounce buffer for the payload of one READ response, used if the memory back
-	 * end may answer PENDING. Kept at RESET, because the memory answers later all
-	 * the same.
+	/* Bounce buffer for the payload of one READ response. It is used if the memory
+	 * back end may answer a read by PENDING, that is, later. RESET does not clear it,
+	 * because the memory back end will still answer.
 	 */
 	struct {
 		/* RN_MTU_MAX bytes; NULL if the memory never answers
@@ -373,7 +376,7 @@ struct rn_qp {
 	uint32_t xrcd;	    /* XRC_RECV: number of its XRC domain */
 
 	struct rn_qp_attr attr; /* attributes, as they were set last */
-	/* Connected QPs: addresses of the connection, where src is the local one. UD: the
+	/* Connected QPs: the addresses of the connection; src is the local one. UD: the
 	 * flow of the packet that was built last.
 	 */
 	struct rn_flow flow;
@@ -383,8 +386,8 @@ struct rn_qp {
 	struct rn_responder rsp;
 	struct rn_cc *cc; /* NULL: the device has no congestion control */
 
-	/* Timer of the requester. It is set to the earliest of the requester's deadlines,
-	 * or to an earlier time.
+	/* Timer of the requester. It fires at the earliest of the requester's deadlines,
+	 * or before.
 	 */
 	struct rn_timer timer;
 	/* Link in dev->work while the QP has requests or responses to build; for a raw
@@ -393,12 +396,12 @@ struct rn_qp {
 	struct rn_list work_link;
 	/* link in dev->acks while an acknowledgement is to be sent */
 	struct rn_list ack_link;
-	/* Shared window towards the peer process, for RC and XRC in RTR and later;
-	 * otherwise NULL.
+	/* The window towards the peer process, which QPs share. Set for RC and XRC in RTR
+	 * and later states; otherwise NULL.
 	 */
 	struct rn_peer *peer;
-	/* Memory for the struct rn_peer of this QP's peer process. QPs with the same peer
-	 * share one such struct, which lies in one of them.
+	/* Memory for a struct rn_peer. All QPs with the same peer process share one such
+	 * struct, which is in one of them; in the others this memory is not used.
 	 */
 	struct rn_peer own_peer;
 	struct rn_list peer_link, busy_link, window_link;
@@ -417,8 +420,8 @@ struct rn_qp {
 
 	struct rn_mr *windows; /* memory windows of type 2 that are bound to this QP */
 
-	/* Cause of the last error, enum rn_syndrome, for a completion status that may
-	 * have several causes.
+	/* Cause of the QP's last error, enum rn_syndrome. It tells more than the
+	 * completion status, which may have several causes.
 	 */
 	uint8_t why;
 	/* Asynchronous events that have not been delivered yet: bits 1 <<
@@ -430,8 +433,8 @@ struct rn_qp {
 	void *owner;
 };
 
-/* What the receiver remembers of one remote socket to check the ICRC of its IPv4 packets:
- * each socket numbers its packets separately.
+/* What the receiver remembers of one remote socket, to check the ICRCs of its IPv4
+ * packets. Each socket numbers its packets by itself.
  */
 struct rn_sender {
 	uint16_t tag; /* hash of the socket's address and port; 0: the entry is free */
@@ -461,7 +464,7 @@ struct rn_dev {
 	/* Lists of QPs, by struct rn_qp.work_link and ack_link. */
 	struct rn_list work, acks;
 	struct rn_list frames; /* raw packet QPs that have frames to build */
-	/* Number of QPs that had no packet when it was their turn, since
+	/* Number of QPs that have had their turn to send a packet and had none, since
 	 * rn_dev_transmit() last returned 0.
 	 */
 	uint32_t vain;
@@ -483,8 +486,8 @@ struct rn_dev {
 	 * through next_held.
 	 */
 	struct rn_cq *held_cqs;
-	/* No CQ event is delayed any more, because the device has lost its network access
-	 * and nobody serves its timers (rn_dev_error()).
+	/* True: no completion event is delayed any more. The device has lost its network
+	 * access, and nobody serves its timers (rn_dev_error()).
 	 */
 	bool unmoderated;
 	struct rn_qp *last_qp; /* QP to which the last received packet was addressed */
@@ -492,8 +495,8 @@ struct rn_dev {
 	uint32_t received;     /* number of completed receives, modulo 2^32 */
 	/* number of CQEs, including those that were lost, modulo 2^32 */
 	uint32_t completions;
-	/* A CQ has lost a CQE: its QPs are moved to ERR before the call into the
-	 * device returns.
+	/* A CQ has lost a CQE. The QPs that use that CQ are moved to ERR before the call
+	 * into the device returns.
 	 */
 	bool cq_failed;
 	/* Function that is called with each diagnostic; may be NULL. */
@@ -505,8 +508,8 @@ struct rn_dev {
 	uint32_t read_in_flight;
 	/* QPs that wait for room in the READ window, see window.c. */
 	struct rn_list read_waiting;
-	/* QP that is next to use the READ window: it was removed from read_waiting and
-	 * scheduled, but has not tried to send yet. Or NULL.
+	/* The QP whose turn it is to use the READ window: it was removed from
+	 * read_waiting and scheduled, but has not tried to send yet. NULL: none.
 	 */
 	struct rn_qp *read_turn;
 	/* Flow that the next rn_dev_silent() returns; valid if has_silent. */
@@ -548,8 +551,9 @@ static inline void rn_call_leave(struct rn_call *const *shown)
 	})
 
 /* ------------------------------------------------------ counting and scheduling */
-/* Called with each counter that is incremented and is to be reported to a capture, if it
- * is about the packet being received; in diagnostic.c.
+/* Called for each counter that was incremented and whose increments captures show
+ * (rn_stat_is_reported()). Reports it to the capture if it is about the packet that is
+ * being received. In diagnostic.c.
  */
 void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat);
 
@@ -570,8 +574,8 @@ static inline void rn_count_n(struct rn_dev *dev, enum rn_stat stat, uint64_t n)
 			 __ATOMIC_RELAXED);
 }
 
-/* Puts the QP at the end of dev->work unless it is on that list already, because it may
- * have requests or responses to build. Harmless if it has none.
+/* Puts the QP at the end of dev->work, because it may have requests or responses to
+ * build. Does nothing if it is on that list already. Harmless if it has nothing to build.
  */
 static inline void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
 {
@@ -596,8 +600,8 @@ static inline rn_ns rn_earlier(rn_ns a, rn_ns b)
 	return a < b ? a : b;
 }
 
-/* Sets qp->timer to the earliest of the deadlines in qp->req. A timer that is set to an
- * earlier time is left as it is: when it fires, nothing is due and it is set again.
+/* Sets qp->timer to the earliest of the deadlines in qp->req. If it is set to an earlier
+ * time already, leaves it as it is: when it fires, nothing is due, and it is set again.
  */
 static inline void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 {
@@ -624,8 +628,8 @@ struct rn_packet {
 	uint32_t wire_len;    /* length in bytes from the BTH to the end of the ICRC */
 };
 
-/* A packet to be built. The function that builds it writes it at `buf` and returns
- * its length.
+/* Where a packet is to be built: the function that builds it writes it at @buf, at most
+ * @cap bytes, and returns its length in bytes.
  */
 struct rn_build {
 	uint8_t *buf;
@@ -656,7 +660,8 @@ struct rn_completion {
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);
 
-/* Returns the time at which the next delayed event is due; RN_NEVER: no event is delayed.
+/* Returns the time at which the next completion event that moderation delays is due;
+ * RN_NEVER if none is delayed.
  */
 rn_ns rn_cq_held_deadline(const struct rn_dev *dev);
 void rn_cq_fire_due(struct rn_dev *dev, rn_ns now);
@@ -668,17 +673,17 @@ void rn_event_forget_qp(struct rn_qp *qp);
 
 /* --------------------------------------------------------------------- qp.c */
 /* Moves the QP to ERR: its timers stop, every WQE that is not complete is flushed in
- * order, and no further packet leaves. The caller has added the CQE of the WQE that
- * failed before. Does nothing in RESET and ERR.
+ * order, and no further packet leaves. If a WQE has failed, the caller has already added
+ * its CQE. Does nothing in RESET and ERR.
  */
 void rn_qp_error(struct rn_qp *qp, rn_ns now);
-/* Moves a UC or UD QP to SQE: its send WQEs are flushed, and it goes on receiving. */
+/* Moves a UC or UD QP to SQE: its send WQEs are flushed, but it goes on receiving. */
 void rn_qp_sq_error(struct rn_qp *qp, rn_ns now);
 void rn_qp_reset(struct rn_qp *qp); /* moves the QP to RESET, without CQEs */
 void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now);
 
-/* Moves QPs to ERR whose CQ has lost a CQE. To be called at the end of every step that
- * may have added a CQE, see rn_cq_push().
+/* Moves to ERR the QPs whose CQ has lost a CQE. Every step that may have added a CQE must
+ * call this at its end, see rn_cq_push().
  */
 static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 {
@@ -686,8 +691,8 @@ static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 		rn_qp_fail_overrun(dev, now);
 }
 
-/* Has the request that is expected next arrived already, when no receive WQE was posted
- * for it?
+/* Has the request that is expected next arrived already and been refused by an RNR NAK,
+ * because no receive WQE was posted for it?
  */
 static inline bool rn_rsp_lacks_recv(const struct rn_qp *qp)
 {
@@ -728,8 +733,8 @@ static inline bool rn_gid_is(const struct rn_gid *a, const struct rn_gid *b)
 	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
 }
 
-/* Returns true if a packet with flow @in comes from the peer to which packets with flow
- * @out are sent.
+/* Returns true if a received packet with the flow @in comes from the peer to which the QP
+ * sends packets with the flow @out.
  */
 static inline bool rn_flow_is_back(const struct rn_flow *in, const struct rn_flow *out)
 {
@@ -771,18 +776,18 @@ static inline void *rn_wqe_sge(const struct rn_qp *qp, struct rn_send_wqe *wqe)
 	return p;
 }
 
-/* Completes the receive WQE at rq.head and removes it. @c: contents of the CQE; wr_id is
- * filled in here.
+/* Completes the receive WQE at rq.head and removes it from the queue. @c: contents of the
+ * CQE, except wr_id, which this function fills in.
  */
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c);
 /* Completes the receive WQE at rq.head with error @status and removes it. */
 void rn_qp_fail_recv(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* UC and UD: completes a receive WQE of the SRQ that is shorter than the message with an
- * error. The QP stays usable (IBTA Vol 1, 9.9.3, class E).
+/* For UC and UD: completes with an error a receive WQE of the SRQ that is shorter than
+ * the message. The QP stays usable (IBTA Vol 1, 9.9.3, class E).
  */
 void rn_qp_recv_too_short(struct rn_qp *qp, rn_ns now);
-/* Fills in the source (from the GID table) and the destination of @flow from an address
- * vector. Return: false if the source GID is unused.
+/* Fills in @flow from an address vector: the source from the GID table, and the
+ * destination. Return: true; false if the entry of the GID table is unused.
  */
 bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow *flow);
 
@@ -812,18 +817,18 @@ int rn_qp_modify_check(enum rn_qp_type type, enum rn_qp_state from, enum rn_qp_s
  */
 bool rn_apm_takes(struct rn_qp *qp, const struct rn_packet *p);
 /* Updates the migration state for a received packet: the QP may migrate or become ARMED.
- * To be called when the packet has passed all checks of its headers, before it is
- * processed otherwise.
+ * The caller calls this when the packet has passed all checks of its headers, before it
+ * processes the packet otherwise.
  */
 void rn_apm_received(struct rn_qp *qp, const struct rn_packet *p);
 /* Called when no transport retry is left. Return: true if the QP has migrated to its
- * alternate path, where it has all retries again.
+ * alternate path, and so has all retries again; false if it cannot.
  */
 bool rn_apm_escape(struct rn_qp *qp);
 
 /* ------------------------------------------------- requester.c, send_queue.c */
-/* Builds the next request packet of the QP. Return: its length in bytes; 0 if none may
- * leave now.
+/* Builds the next request packet of the QP. Return: its length in bytes; 0 if no request
+ * may leave now.
  */
 uint32_t rn_req_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 void rn_req_reset(struct rn_qp *qp); /* at RESET: initialises the requester */
@@ -831,7 +836,9 @@ void rn_req_reset(struct rn_qp *qp); /* at RESET: initialises the requester */
  * and others).
  */
 void rn_req_rts(struct rn_qp *qp, rn_ns now);
-/* From RTS to SQD: lets no further WQE start; those that have started are completed. */
+/* Called from RTS to SQD. Lets no further WQE start; those that have started still
+ * complete.
+ */
 void rn_req_sqd(struct rn_qp *qp, rn_ns now);
 /* Completes all WQEs of the send queue with flush errors. */
 void rn_req_flush(struct rn_qp *qp, rn_ns now);
@@ -849,8 +856,8 @@ void rn_req_expire(struct rn_qp *qp, rn_ns now);
 /* -------------------------------------------------- responder.c, response.c */
 void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
 void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* Builds the next READ or atomic response. Return: its length in bytes; 0 if there
- * is none.
+/* Builds the next READ or atomic response of the QP. Return: its length in bytes; 0 if
+ * there is no response to build.
  */
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b);
 /* Builds the acknowledgement that is due. Return: its length in bytes; 0 if none is due,

@@ -26,8 +26,8 @@ struct segment {
 	bool last;
 };
 
-/* Rates below this one (kbit/s) are slow: sending RN_ACK_REQ_EVERY packets may take
- * longer than the local ACK timeout, so every packet asks for an acknowledgement.
+/* kbit/s. At rates below this one, sending RN_ACK_REQ_EVERY packets may take longer than
+ * the local ACK timeout; so every packet asks for an acknowledgement.
  */
 enum {
 	SLOW = 1000000
@@ -35,8 +35,9 @@ enum {
 
 /* ------------------------------------------------ conditions for starting a WQE */
 /* Returns true if the peer's credits allow the WQE to start. Only a WQE that takes a
- * receive WQE of the peer needs a credit. One such WQE may always be sent without a
- * credit, to find out whether there is one now (IBTA Vol 1, 9.7.7.2.5: the limited WQE).
+ * receive WQE of the peer needs a credit. Without any credit left, one such WQE may still
+ * be sent, to find out whether the peer has a receive WQE now (IBTA Vol 1, 9.7.7.2.5: the
+ * limited WQE).
  */
 static bool has_credit(const struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
@@ -68,8 +69,8 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	if (req->sends_one && req->charged.v != req->una.v)
 		return NULL;
 	wqe = rn_wq_at(&req->sq, req->cur);
-	/* This WQE has failed before any packet was sent; its error CQE waits for older
-	 * WQEs to complete.
+	/* This WQE has failed already, before any packet of it was sent. Its error CQE is
+	 * added when all older WQEs have completed.
 	 */
 	if (wqe->state == RN_WQE_DONE)
 		return NULL;
@@ -105,19 +106,21 @@ static void start_wqe(struct rn_requester *req, struct rn_send_wqe *wqe)
 	req->next_psn = rn_psn_add(req->next_psn, wqe->packet_count);
 }
 
-/* Counts a message, or one READ request of several, that is sent for the first time. */
+/* Counts a message that is sent for the first time. If a READ is cut into several
+ * requests, each of them counts.
+ */
 static void count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
 	req->ssn = rn_psn(req->ssn + 1).v;
-	/* This request takes no receive WQE of the peer, but is counted in the peer's
-	 * MSN. The peer's credits count from its MSN, so they reach one message further.
+	/* This request takes no receive WQE of the peer, but the peer counts it in its
+	 * MSN. The peer's credits count from that MSN, so they reach one message further.
 	 */
 	if (req->credit_limited && !rn_wqe_info(wqe)->takes_recv)
 		req->lsn = rn_psn(req->lsn + 1).v;
 }
 
-/* Moves req->cur and cur_packet on, after @count packets of @wqe were built. Return: true
- * if these were the last packets of @wqe.
+/* Moves req->cur and cur_packet past @count packets of @wqe, which were built. Return:
+ * true if these were the last packets of @wqe.
  */
 static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 		    uint32_t count)
@@ -130,8 +133,8 @@ static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 	return true;
 }
 
-/* Marks the WQE at req->cur, which cannot be sent, as failed. Its error CQE is added when
- * all older WQEs are complete.
+/* Marks the WQE at req->cur as failed with @status, because it cannot be sent. Its error
+ * CQE is added when all older WQEs are complete.
  */
 static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 enum rn_wc_status status)
@@ -144,9 +147,8 @@ static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 
 /* ------------------------------------------------------------- fetching the payload */
 /* Reads the payload of packet @psn through the bounce buffer, for memory that may answer
- * later. The packet is built when the payload has arrived. After retransmission has
- * begun meanwhile, the buffer may hold the payload of a packet that is not the next one
- * any more.
+ * later. The packet is built when the payload has arrived. If retransmission has begun in
+ * the meantime, the buffer has the payload of a packet that is not the next one any more.
  */
 static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				       struct rn_psn psn, uint32_t offset, uint32_t len)
@@ -241,8 +243,8 @@ static uint8_t *emit_bth(const struct rn_qp *qp, const struct rn_build *b,
 	return rn_bth_emit(b->buf, &bth);
 }
 
-/* Writes the XRCETH: in XRC, every request names the SRQ from which its receive WQE
- * is taken.
+/* Writes the XRCETH, if the QP is an XRC one: in XRC, every request names the SRQ from
+ * which the peer takes a receive WQE. Return: the address behind it.
  */
 static uint8_t *emit_xrceth(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			    uint8_t *p)
@@ -276,8 +278,8 @@ static bool is_solicited(const struct rn_send_wqe *wqe, const struct segment *s)
 	       rn_wqe_info(wqe)->takes_recv;
 }
 
-/* Writes the pad bytes after the payload, which has @len bytes and begins at @p. Return:
- * length of the packet.
+/* Writes the pad bytes behind the payload of @len bytes, which begins at @p. Return:
+ * length of the whole packet in bytes.
  */
 static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 {
@@ -292,7 +294,7 @@ static uint32_t end_packet(const struct rn_build *b, uint8_t *p, uint32_t len)
 /* Returns true if the next packet has to ask for an acknowledgement although it is not
  * the last of its message. This is done often enough that, even if the last packets in
  * flight do not fit into the peer's buffer, an acknowledgement of earlier ones comes back
- * and lets more packets leave. Their arrival makes the peer report the loss by a NAK,
+ * and lets more packets leave. When those arrive, the peer reports the loss by a NAK,
  * which is faster than a timeout.
  */
 static bool is_ack_overdue(const struct rn_qp *qp)
@@ -320,7 +322,9 @@ static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 	return true;
 }
 
-/* Updates PSNs and timers after a request was built that takes the PSNs [@psn, @end). */
+/* Updates PSNs and timers after a request was built. It takes the PSNs from @psn up to,
+ * but not including, @end.
+ */
 static void note_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
 {
 	struct rn_requester *req = &qp->req;
@@ -454,9 +458,9 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 }
 
 /* --------------------------- building READ, atomic, ATOMIC WRITE and FLUSH requests */
-/* Adds a READ, atomic, ATOMIC WRITE or FLUSH request that was built to the ring of
- * requests that wait for responses. @last: PSN of its last response; @bytes: length of
- * the READ data.
+/* Adds an entry to the ring of requests that wait for responses, for a READ, atomic,
+ * ATOMIC WRITE or FLUSH request that was built. @last: PSN of the request's last
+ * response; @bytes: number of bytes that a READ requests.
  */
 static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 {
@@ -469,8 +473,8 @@ static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	rn_read_window_charge(qp, bytes);
 }
 
-/* Does what note_read_sent() does, and updates PSNs and windows. The request takes
- * @packets PSNs, beginning with @psn.
+/* Does what note_read_sent() does for a request that was built, and updates PSNs and
+ * windows. The request takes @packets PSNs, from @psn on.
  */
 static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
@@ -494,8 +498,8 @@ static bool may_request(struct rn_qp *qp, rn_ns now, uint32_t bytes)
 	       rn_read_window_open(qp, now, bytes);
 }
 
-/* Builds a READ request for @wqe: the only one, or the next of several. Return: its
- * length in bytes; 0 if it may not leave now.
+/* Builds a READ request for @wqe. If the READ is cut into several requests, builds the
+ * next of them. Return: length of the packet in bytes; 0 if it may not leave now.
  */
 static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			   struct rn_build *b)
@@ -548,8 +552,8 @@ static uint8_t *emit_feth(const struct rn_send_wqe *wqe, uint8_t *p)
 	return rn_feth_emit(p, &feth);
 }
 
-/* Builds a request that is always one packet: an atomic, ATOMIC WRITE or FLUSH. Return:
- * its length in bytes; 0 if it may not leave now, or has failed.
+/* Builds a request that is always a single packet: an atomic, ATOMIC WRITE or FLUSH.
+ * Return: its length in bytes; 0 if it may not leave now, or if the WQE has failed.
  */
 static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			     struct rn_build *b)
@@ -585,8 +589,8 @@ static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 }
 
 /* --------------------------------------------------------- choosing the next packet */
-/* Executes a WQE that sends no packet: BIND_MW or LOCAL_INV. It is executed when it is
- * the next in the queue, and before the next WQE starts. LOCAL_INV also waits until every
+/* Executes a WQE that sends no packet: BIND_MW or LOCAL_INV. It is executed when its turn
+ * in the send queue comes, before the next WQE starts. LOCAL_INV first waits until every
  * WQE before it has completed (IBTA Vol 1, 10.6.5.1).
  */
 static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
@@ -612,7 +616,8 @@ static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 }
 
 /* Moves req->cur to the next WQE that has something to send. When packets are sent again,
- * there may be local operations between their WQEs that have been executed already.
+ * local operations that were executed already may lie between their WQEs, and are
+ * skipped.
  */
 static void skip_ended(struct rn_requester *req)
 {

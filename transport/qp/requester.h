@@ -81,51 +81,51 @@ static inline rn_ns rn_req_ack_deadline(const struct rn_qp *qp, rn_ns now)
 }
 
 /* ------------------------------------------------------------- send_queue.c */
-/* Completes the WQE at sq.head. A CQE is added if the WQE is signaled or @status is
- * an error.
+/* Completes the WQE at sq.head with @status. Adds a CQE if the WQE is signaled or @status
+ * is an error.
  */
 void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
-/* Completes the WQE at sq.head with an error. An RC QP then goes to ERR, a UC or UD QP
- * to SQE.
+/* Completes the WQE at sq.head with the error @status. Then moves an RC QP to ERR, and a
+ * UC or UD QP to SQE.
  */
 void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
 /* Completes the WQE at sq.head, a local operation (RN_WQE_DONE) that has succeeded. */
 void rn_req_retire_ended(struct rn_qp *qp, rn_ns now);
-/* Completes the local operations (RN_WQE_DONE) at sq.head that had to wait for older
- * WQEs. To be called whenever sq.head has moved. Return: true if one of them had failed
- * and the QP has gone to ERR.
+/* Completes the local operations (RN_WQE_DONE) at sq.head, which had to wait for older
+ * WQEs. The caller calls this whenever sq.head has moved. Return: true if one of them had
+ * failed, by which the QP has gone to ERR.
  */
 bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
 /* In SQD: raises SQ_DRAINED if every WQE that was started has completed. */
 void rn_req_check_drained(struct rn_qp *qp);
 
-/* Returns an entry of the ring of requests that wait for responses; @behind counts from
- * the oldest (0). The ring must not be empty (rd_room > 0).
+/* Returns an entry of the ring of requests that wait for responses. @behind: which one,
+ * counted from the oldest, which is 0. The ring must have room for entries (rd_room > 0).
  */
 static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32_t behind)
 {
 	return &req->rd[(req->rd_head + behind) & (req->rd_room - 1u)];
 }
 
-/* Removes the oldest READ or atomic request from the ring, as it has been
- * answered completely.
+/* Removes the oldest request from the ring of those that wait for responses, because it
+ * has been answered completely.
  */
 void rn_req_read_answered(struct rn_qp *qp);
 /* Removes all requests from the ring: they will be sent again, or never. */
 void rn_req_reads_forget(struct rn_qp *qp);
-/* Returns the number of response packets, from packet @packet on, of the READ request
- * that covers packet @packet of @wqe. Requests end at multiples of the chunk size. So a
- * READ that is sent again never reaches into another request: a responder answers only
- * duplicates that lie within one original request.
+/* Returns how many response packets, from number @packet on, belong to the READ request
+ * that covers response packet @packet of the READ @wqe. Requests end at multiples of the
+ * chunk size. So a READ that is sent again never reaches into another request: a
+ * responder answers only duplicates that lie within one original request.
  */
 uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			     uint32_t packet);
 
 /* -------------------------------------------------------------- requester.c */
-/* Copies bytes [@offset, @offset + @len) of the data of @wqe, the payload of packet @psn,
- * to @dst. If the memory answers PENDING, the QP is scheduled again when the bytes have
- * arrived, and this function must be called again. @part: NULL, or where the CRC of the
- * bytes is stored if the memory back end computes it.
+/* Copies bytes [@offset, @offset + @len) of the data of @wqe to @dst, as the payload of
+ * the packet with @psn. If the memory answers PENDING, the caller must call this again:
+ * the QP is scheduled again when the bytes have arrived. @part: NULL, or where the CRC of
+ * the bytes is stored if the memory back end computes it.
  */
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,
@@ -137,8 +137,8 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
  */
 void rn_req_go_back(struct rn_qp *qp);
 
-/* Ends the state in which only one packet is sent again: the peer has reported which
- * packets it has received, so the missing packets may be sent.
+/* Ends the state in which only one packet is sent again. The peer has reported which
+ * packets it has received, so all missing ones may be sent.
  */
 static inline void rn_req_resume_sending(struct rn_qp *qp)
 {
@@ -149,9 +149,9 @@ static inline void rn_req_resume_sending(struct rn_qp *qp)
 }
 
 /* ------------------------------------------------------------------ probe.c */
-/* Starts to watch @qp for progress. To be called when the QP has nothing in flight and is
- * about to send. The caller sets qp->timer afterwards, for ack_deadline and the deadline
- * of the watch.
+/* Starts to watch whether @qp makes progress. The caller calls this when the QP has
+ * nothing in flight and is about to send; afterwards it sets qp->timer for ack_deadline
+ * and the deadline of the watch.
  */
 void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 
@@ -160,9 +160,9 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now);
  */
 void rn_probe_peer(struct rn_qp *qp, rn_ns now);
 
-/* Decides, after una has advanced, whether the peer had lost packets or was only slow. To
- * be called if probe.was_silent or sends_one is set. If the packet that was sent again
- * had been lost the first time, its acknowledgement comes at once. A slow peer
+/* Decides, after una has advanced, whether the peer had lost packets or was only slow.
+ * The caller calls this if probe.was_silent or sends_one is set. If the packet that was
+ * sent again had been lost the first time, its acknowledgement comes at once. A slow peer
  * acknowledges the first copies of all packets, one by one, and the copies that were sent
  * again last.
  */

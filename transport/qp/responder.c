@@ -47,8 +47,8 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 	look_up(q, qp, &use);
 }
 
-/* Parses the extension headers. None is cut off, because receive.c has compared
- * op->hdr_len with the packet.
+/* Parses the extension headers of a request. They are all complete: receive.c has
+ * compared op->hdr_len with the length of the packet.
  */
 static void parse_headers(struct rn_request *q)
 {
@@ -88,7 +88,9 @@ static bool is_flush_known(const struct rn_feth *feth)
 	       feth->selectivity <= RN_FLUSH_MR;
 }
 
-/* Returns the access rights that both the queue pair and the memory region must grant. */
+/* Returns the access rights that the request needs. Both the queue pair and the memory
+ * region must grant them.
+ */
 static uint32_t needed_access(const struct rn_request *q)
 {
 	return q->flags & RN_OP_FETH ? rn_flush_access(q->feth.placement)
@@ -115,8 +117,8 @@ static void load_request(struct rn_request *q, const struct rn_qp *qp,
 	} else if (q->flags & RN_OP_FETH) {
 		if (!is_flush_known(&q->feth))
 			return;
-		/* Done even for a FLUSH of 0 bytes, because its key names the region to
-		 * be flushed.
+		/* The key is checked even for a FLUSH of 0 bytes, because it names the
+		 * region that is to be flushed.
 		 */
 		use = rn_flush_use(&q->reth, &q->feth, use);
 		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
@@ -145,8 +147,8 @@ static enum rn_verdict check_psn(const struct rn_qp *qp, const struct rn_request
 	return ahead < 0 ? RN_V_DUPLICATE : RN_V_NEXT;
 }
 
-/* XRC: returns true if the SRQ that the request names exists and, within a SEND message,
- * is the same as in the packets before.
+/* For XRC: returns true if the SRQ that the request names exists and, if the request
+ * continues a SEND message, is the same as in the message's earlier packets.
  */
 static bool is_of_srq(const struct rn_qp *qp, const struct rn_request *q)
 {
@@ -222,8 +224,8 @@ static enum rn_verdict check_resource(const struct rn_qp *qp, const struct rn_re
 		return RN_V_NO_RESOURCE;
 	if (rn_res_count(rsp) < max)
 		return RN_V_NEXT;
-	/* The ring is full, and its oldest request is to be overwritten: only if it has
-	 * been answered.
+	/* The ring is full, so the request would overwrite the oldest one. That is
+	 * allowed only if the oldest one has been answered.
 	 */
 	return rn_res_at(rsp, (uint8_t)(rsp->res_tail - max))->answered
 		       ? RN_V_NEXT
@@ -240,7 +242,9 @@ static enum rn_verdict check_recv_queue(const struct rn_qp *qp,
 
 static enum rn_verdict check_dma_len_max(const struct rn_request *q)
 {
-	/* The DMA length of a FLUSH is not the length of a message, and may be longer. */
+	/* The DMA length of a FLUSH is not the length of a message, and may be more than
+	 * RN_MSG_MAX.
+	 */
 	return q->flags & RN_OP_RETH && !(q->flags & RN_OP_FETH) &&
 			       q->reth.dma_len > RN_MSG_MAX
 		       ? RN_V_TOO_LONG
@@ -252,8 +256,9 @@ static enum rn_verdict check_key(const struct rn_request *q)
 	return q->key == RN_KEY_OK ? RN_V_NEXT : RN_V_BAD_KEY;
 }
 
-/* Checks that both the virtual address and the address in memory are aligned to 8 bytes.
- * They may differ, because a region may start at any byte of memory.
+/* Checks that an atomic's virtual address and the address in memory behind it are both
+ * aligned to 8 bytes. One may be aligned and the other not, because a region may start at
+ * any byte of memory.
  */
 static enum rn_verdict check_alignment(const struct rn_request *q)
 {
@@ -292,8 +297,8 @@ static enum rn_verdict check_dma_len(const struct rn_qp *qp, const struct rn_req
 								  : RN_V_NEXT;
 }
 
-/* Performs all checks but that of the PSN, in the order of the specification. Return:
- * RN_V_NEXT if the request is to be executed, else the verdict of the first check that
+/* Performs all checks except that of the PSN, in the order of the specification. Return:
+ * RN_V_NEXT if the request may be executed; otherwise the verdict of the first check that
  * fails.
  */
 static enum rn_verdict judge_request(const struct rn_qp *qp, const struct rn_request *q)
@@ -459,8 +464,8 @@ static void execute_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
 }
 
-/* Starts the newest resource, an operation on memory, or lets it wait until earlier ones
- * have ended. It is answered when it has been executed.
+/* Starts the operation of the newest resource. If earlier operations are still being
+ * executed, the operation waits for them. It is answered when it has been executed.
  */
 static enum rn_verdict await_turn(struct rn_qp *qp, rn_ns now, struct rn_resource *r)
 {
@@ -540,8 +545,8 @@ static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 }
 
 /* ------------------------------------------------------------- answering duplicates */
-/* Finds the newest stored request that has @psn among the PSNs of its responses. Return:
- * false if none is stored.
+/* Finds the newest stored request one of whose responses has the PSN @psn. Return: true
+ * with its index in *@index; false if no such request is stored.
  */
 static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 			  uint8_t *index)
@@ -557,7 +562,8 @@ static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 	return false;
 }
 
-/* Returns true if @q repeats the READ @r, a part of it, or its rest from some packet on.
+/* Does the duplicate @q ask for the data of the stored READ @r, or for a part of that
+ * data which begins at the packet with @q's PSN?
  */
 static bool is_part_of_read(const struct rn_qp *qp, const struct rn_resource *r,
 			    const struct rn_request *q)
@@ -627,8 +633,8 @@ static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 		rn_rsp_due(qp, i);
 }
 
-/* Acknowledges a duplicate with @psn. The ACK has the newest PSN that is allowed: it must
- * not cover a READ or atomic whose response the requester may still wait for.
+/* Acknowledges a duplicate request with @psn. The ACK names the newest PSN that it may:
+ * it must not cover a READ or atomic for whose response the requester may still wait.
  */
 static void repeat_ack(struct rn_qp *qp, struct rn_psn psn)
 {
@@ -662,9 +668,9 @@ static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 }
 
 /* ------------------------------------------------------------ acting on the verdict */
-/* The reaction of the responder to a request that it refuses (IBTA Vol 1, 9.9.3): class A
- * sends a NAK Remote Operational Error, class C a NAK Invalid Request or Remote Access
- * Error, class J no NAK.
+/* How the responder reacts to a request that it refuses (IBTA Vol 1, 9.9.3): in class A
+ * by a NAK Remote Operational Error, in class C by a NAK Invalid Request or Remote Access
+ * Error, in class J by no NAK.
  */
 struct outcome {
 	bool silent; /* no NAK is sent */
@@ -836,9 +842,9 @@ void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	enum rn_verdict v;
 
 	load_request(&q, qp, p);
-	/* A packet that does not continue the message in progress ends it. If the packet
-	 * does not begin a message either, check_sequence() refuses it and all that
-	 * follow until one does.
+	/* A packet that does not continue the message in progress ends that message. If
+	 * the packet does not begin a message either, check_sequence() refuses it and all
+	 * that follow until one does.
 	 */
 	if (!continues_message(rsp, &q))
 		abandon_message(rsp);

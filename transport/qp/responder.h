@@ -10,17 +10,18 @@
 
 #include "transport/object/srq.h"
 
-/* Result of checking a request packet, in the order in which the specification checks.
- * The verdicts before RN_V_RNR are found before the check that a receive WQE is posted.
- * So with those after RN_V_RNR, a WQE is posted if the packet needs one.
+/* Result of the checks of a request packet, in the order in which the specification makes
+ * them. One of the checks is whether a receive WQE is posted; it fails with RN_V_RNR. So
+ * with a verdict after RN_V_RNR, a WQE is posted if the packet needs one; with one
+ * before, that is not known.
  */
 enum rn_verdict {
 	RN_V_NEXT, /* no error: go on with the next check */
 	RN_V_OUT_OF_SEQUENCE,
 	RN_V_DUPLICATE,
 	RN_V_UNSUPPORTED,
-	/* XRC: the domain has no such SRQ, or the SRQ differs from that of the message
-	 * so far.
+	/* XRC: the domain has no such SRQ, or it is another SRQ than in the packets of
+	 * this message so far.
 	 */
 	RN_V_BAD_SRQ,
 	RN_V_BAD_SEQUENCE,  /* the opcode does not fit the message in progress */
@@ -32,7 +33,7 @@ enum rn_verdict {
 	RN_V_BAD_KEY,
 	RN_V_MISALIGNED,
 	RN_V_RECV_TOO_SHORT,
-	/* The lengths of the payloads do not add up to the DMA length of the RETH. */
+	/* The sum of the payload lengths is not the DMA length in the RETH. */
 	RN_V_BAD_DMA_LEN,
 	/* The verdicts from here on are found while the request is executed. */
 	RN_V_RECV_PROT, /* the receive WQE's SGEs do not allow the access */
@@ -54,9 +55,10 @@ struct rn_request {
 	uint32_t srqn; /* valid with flag RN_OP_XRCETH */
 	/* SRQ from which the request takes its receive WQE; NULL: none. */
 	struct rn_srq *srq;
-	/* Result of the R_Key check, and the memory that it found: the whole range for a
-	 * First, Only, READ or atomic, the part from this packet on for a Middle or Last.
-	 * If the request has no bytes, `key` is RN_KEY_OK and `mr` is NULL.
+	/* Result of the R_Key check, and the memory that the key gives access to: for a
+	 * First, Only, READ or atomic, the whole range of the request; for a Middle or
+	 * Last, the part of the range from this packet on. If the request has no bytes,
+	 * @key is RN_KEY_OK and @mr is NULL.
 	 */
 	enum rn_key_result key;
 	rn_iova iova;
@@ -69,8 +71,8 @@ static inline uint32_t rn_flush_access(uint8_t placement)
 	       (placement & RN_FLUSH_PERSISTENT ? RN_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* Fills in the access to memory that a FLUSH needs. The caller has filled in the
- * protection domain and queue pair in @use.
+/* Returns @use with the memory access that a FLUSH needs filled in. The caller has filled
+ * in the protection domain and queue pair in @use.
  */
 static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
 					     const struct rn_feth *feth,
@@ -86,27 +88,28 @@ static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
 
 /* --------------------------------------------------------------- response.c */
 /* Makes an ACK due that acknowledges every request up to @psn. If an acknowledgement is
- * due already, the newer of the two is sent.
+ * due already, only the newer of the two is sent.
  */
 void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn);
 
-/* Updates the PSNs and the acknowledgement that is due after request @q was accepted. A
- * PSN sequence or RNR NAK that has not been sent yet is replaced by an ACK or, if packets
- * behind the request were dropped, changed to the next missing PSN.
+/* Updates the expected PSN, and the acknowledgement that is due, after request @q was
+ * accepted. If a NAK (PSN sequence error or RNR) has not been sent yet, an ACK replaces
+ * it. But if packets behind the request were dropped, the NAK is kept, and asks for the
+ * next missing PSN.
  */
 void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q);
 
 /* Makes a PSN sequence or RNR NAK for exp_psn due. */
 void rn_rsp_nak(struct rn_qp *qp, uint8_t syndrome);
 
-/* Moves the QP to ERR with an Invalid Request, Remote Access or Remote Operational Error
- * NAK for @psn. Responses to earlier READs and atomics are sent first, then the NAK, then
- * nothing more.
+/* Moves the QP to ERR, with a NAK for @psn: Invalid Request, Remote Access Error or
+ * Remote Operational Error, as @code says. The responses to earlier READs and atomics are
+ * sent first, then the NAK, then nothing more.
  */
 void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_psn psn);
 
-/* Returns the entry of the ring for @index, which counts up and wraps. res_room must not
- * be 0.
+/* Returns the entry of the ring of received READ and atomic requests for @index, which
+ * counts up and wraps. res_room must not be 0.
  */
 static inline struct rn_resource *rn_res_at(const struct rn_responder *rsp, uint8_t index)
 {
@@ -128,7 +131,7 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index);
 void rn_rsp_forget_oldest(struct rn_qp *qp);
 
 /* Starts the next atomic, ATOMIC WRITE or FLUSH of the QP, unless one is being executed.
- * The resource of an operation that fails is dropped.
+ * If an operation fails, its resource is dropped.
  */
 void rn_operation_start(struct rn_qp *qp, rn_ns now);
 

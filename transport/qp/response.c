@@ -86,8 +86,8 @@ static bool ack_is_ready(const struct rn_qp *qp)
 	       rn_psn_before(rsp->ack_psn, rn_res_at(rsp, rsp->res_cur)->next);
 }
 
-/* Puts the QP on dev->acks if its acknowledgement may be sent now, or takes it off. To be
- * called after a change of anything that ack_is_ready() depends on.
+/* Puts the QP on dev->acks if its acknowledgement may be sent now; otherwise removes it
+ * from that list. Called after each change of anything that ack_is_ready() depends on.
  */
 static void update_ack(struct rn_qp *qp)
 {
@@ -168,8 +168,8 @@ void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
 			rn_rsp_ack(qp, covered, msn);
 	} else if (!rn_psn_before(rsp->gap_psn, rsp->exp_psn)) {
 		/* The packet that the NAK asks for came before the NAK was sent, but
-		 * packets behind it were dropped. So the NAK now asks for the first
-		 * of those.
+		 * packets behind it were dropped. So the NAK now asks for the first of
+		 * the dropped ones.
 		 */
 		rsp->nak_pending = true;
 		set_ack(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ), rsp->exp_psn,
@@ -182,8 +182,8 @@ void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
 	}
 }
 
-/* Returns true if the last request was a READ, atomic, ATOMIC WRITE or FLUSH. A plain ACK
- * must not cover these.
+/* Returns true if the newest request was a READ, atomic, ATOMIC WRITE or FLUSH, which a
+ * plain ACK must not acknowledge.
  */
 static bool was_answered_request(const struct rn_responder *rsp)
 {
@@ -195,9 +195,9 @@ static bool was_answered_request(const struct rn_responder *rsp)
 	return rn_psn_add(last->last, 1).v == rsp->exp_psn.v;
 }
 
-/* Sends the last ACK again, with the present credits, if the last one advertised none.
- * Otherwise the requester would have to send one message without a credit, and wait for
- * its result, to find out that there are credits.
+/* Sends the last ACK again, with the present credits, if it advertised that there are
+ * none. Otherwise the requester would have to send one message without a credit, and wait
+ * for its result, to find out that there are credits again.
  */
 void rn_credit_posted(struct rn_qp *qp)
 {
@@ -333,10 +333,9 @@ bool rn_rsp_work_due(const struct rn_qp *qp)
 					  : r->phase == RN_ATOMIC_DONE;
 }
 
-/* Fails the resource at @index, whose memory cannot be accessed any more. If it was
- * being answered again for a duplicate, it is only dropped from the work to do, because
- * duplicates are never NAKed; otherwise a Remote Access NAK is sent in place of the
- * next response.
+/* Fails the resource at @index, whose memory cannot be accessed any more. If it was being
+ * answered again because of a duplicate, that answer is just given up, because duplicates
+ * are never NAKed. Otherwise a Remote Access NAK is sent in place of the next response.
  */
 static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 {
@@ -348,8 +347,8 @@ static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 		next_resource(qp);
 		return;
 	}
-	/* This request and later ones count as not executed. But if a response to
-	 * this request has been sent, its MSN has been reported (C9-148) and is not
+	/* This request and later ones count as not executed. But if a response to this
+	 * request has been sent, the requester knows its MSN (C9-148), so that MSN is not
 	 * taken back.
 	 */
 	rsp->res_tail = index;
@@ -395,8 +394,9 @@ static enum rn_mem_result count_fault(const struct rn_qp *qp, enum rn_mem_result
 	return result;
 }
 
-/* Looks up the memory of an 8-byte operation. Done when the operation is executed,
- * because the region may have been deregistered while the operation waited.
+/* Looks up the memory of an 8-byte operation. This is done when the operation is
+ * executed, because the region may have been deregistered while the operation waited.
+ * Return: false if the memory may not be accessed any more.
  */
 static bool find_word(const struct rn_qp *qp, const struct rn_resource *r,
 		      uint32_t access, rn_iova *iova, struct rn_mr **mr)
@@ -541,9 +541,9 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* Finishes the operation that the memory has executed. If the QP was reset or failed
- * meanwhile, the ring has no entry for it any more, or another request in its place; both
- * are recognised by the phase.
+/* Called when the memory has executed an operation; finishes it. If the QP was reset or
+ * failed meanwhile, the ring has no entry for the operation any more, or has another
+ * request in its place. The phase of the entry shows both.
  */
 static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
 {
@@ -565,8 +565,8 @@ static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result r
 }
 
 /* --------------------------------------------------------------- building responses */
-/* Reads the payload of a response through the bounce buffer, because the memory may
- * answer after the function that builds the packet has returned.
+/* Reads the payload of a response into the bounce buffer. It is needed if the memory may
+ * answer only after the function that builds the packet has returned.
  */
 static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource *r,
 				      const struct rn_mr *mr, rn_iova iova, uint32_t len)
@@ -737,7 +737,8 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
-	/* More than one round is needed only if a duplicate of a READ had to be dropped.
+	/* A second round is needed only if the response of the first one belonged to a
+	 * duplicate READ that had to be dropped.
 	 */
 	while (rn_rsp_work_due(qp)) {
 		uint32_t len;
@@ -785,8 +786,8 @@ void rn_rsp_reset(struct rn_qp *qp)
 				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
-	/* rsp->stage and rsp->atomic are kept: the memory still writes to them when it
-	 * answers pending reads and atomics.
+	/* @atomic and @stage are kept, because the memory back end still writes to them
+	 * when it answers pending atomics and reads.
 	 */
 	rsp->atomic = old.atomic;
 	rsp->stage = old.stage;

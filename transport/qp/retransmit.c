@@ -22,8 +22,8 @@ enum advance {
 	QP_FAILED,	/* the QP is in ERR */
 };
 
-/* Indexed by NAK code: for a NAK that ends the QP, the completion status of the WQE that
- * it refuses, and the counter.
+/* Indexed by NAK code. For each NAK that ends the QP: the status with which the refused
+ * WQE completes, and the counter that is incremented.
  */
 static const struct fatal_nak {
 	bool fatal;
@@ -39,8 +39,8 @@ static const struct fatal_nak {
 
 /* ---------------------------------------------------------------- going back to una */
 
-/* Makes the packet at una the next one to be sent. Used to go back, and when more has
- * been acknowledged than was sent again.
+/* Makes the packet at una the next one to be sent. Called to go back; and when the peer
+ * has acknowledged more than the requester has sent again.
  */
 static void resume_at_una(struct rn_qp *qp)
 {
@@ -112,8 +112,8 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		rn_dev_schedule(qp->dev, qp);
 }
 
-/* Returns the bytes that the packets of @wqe, from una up to @stop, occupy in the
- * peer window.
+/* Returns how many bytes of the peer window are occupied by the packets of @wqe from una
+ * up to, but not including, @stop.
  */
 static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			      struct rn_psn stop)
@@ -132,9 +132,9 @@ static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *
 	return bytes;
 }
 
-/* Advances una to @target and completes the WQEs on the way, because every SEND and
- * WRITE packet before @target is acknowledged. Stops at a READ or atomic that has not
- * been answered.
+/* Advances una to @target and completes the WQEs on the way, because every SEND and WRITE
+ * packet before @target is acknowledged. Stops at a READ or atomic that has not been
+ * answered. Returns how far it got.
  */
 static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn target)
 {
@@ -185,8 +185,9 @@ static void count_charge(struct rn_requester *req)
 	r->implied += req->back_why == RN_STAT_IMPLIED_NAK_SEQ_ERR;
 }
 
-/* Goes back and spends one transport retry. @heard: the peer has reported the loss.
- * Return: false if no retry was left and the QP is in ERR.
+/* Goes back to una, and spends one transport retry. @heard: the peer has reported the
+ * loss; false: it was silent. Return: true; false if no retry was left, and the QP is in
+ * ERR now.
  */
 static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
@@ -213,9 +214,10 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 }
 
 /* Returns true if a NAK for the packet at una reports a loss after which the QP has gone
- * back already. That is so if nothing has been sent since, or only the packet at una,
- * because only a later packet causes a NAK. Going back again would only spend a retry. A
- * peer such as rxe sends, after an RNR NAK, a NAK for the packets behind it.
+ * back already. That is so if, since then, nothing has been sent or only the packet at
+ * una: only a packet behind that one causes a new NAK. Going back once more would only
+ * spend a retry. A peer such as rxe sends, after an RNR NAK, a NAK for the packets behind
+ * it.
  */
 static bool is_back_already(const struct rn_qp *qp)
 {
@@ -245,14 +247,15 @@ static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		req->ack_deadline = rn_req_ack_deadline(qp, now);
 }
 
-/* Treats a missing response as an implied NAK, because a later one has arrived. @psn: PSN
- * that the later response answers.
+/* Treats a missing response as if the peer had sent a NAK, because a later response has
+ * arrived. @psn: the PSN of the request packet that the later response answers.
  */
 static void imply_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	hear_behind_gap(qp, now, psn);
-	/* This is a response to the first copy of a packet that has not been sent again
-	 * yet. It does not tell whether the answers to those sent again are lost.
+	/* This response answers the first copy of a packet that has not been sent again
+	 * yet. It does not tell whether the answers to the packets that were sent again
+	 * are lost.
 	 */
 	if (qp->req.implied_nak || !rn_psn_before(psn, qp->req.charged)) {
 		rn_count(qp->dev, RN_STAT_RX_DROPPED);
@@ -292,7 +295,7 @@ static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 		imply_nak(qp, now, psn);
 }
 
-/* Completes all packets before @psn, which a NAK of @psn also acknowledges. Return: true
+/* Completes all packets before @psn, which a NAK of @psn acknowledges, too. Return: true
  * if una has reached @psn and the QP is not in ERR.
  */
 static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
@@ -304,8 +307,8 @@ static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	return advance == REACHED;
 }
 
-/* Stores that an RNR NAK has come: the request at the head of the send queue must wait,
- * and so must those behind it.
+/* Notes that an RNR NAK has come. The request at the head of the send queue must wait for
+ * the time that the NAK says, and so must those behind it.
  */
 static void note_rnr(struct rn_qp *qp, rn_ns now, const struct rn_aeth *aeth)
 {
@@ -372,8 +375,8 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	if (!advance_to_nak(qp, now, psn))
 		return;
 	if (is_back_already(qp)) {
-		/* The NAK shows that the peer is not slow, but misses this packet: send
-		 * the others, too.
+		/* The NAK shows that the peer is not slow, but has not received this
+		 * packet. So send the packets behind it again, too.
 		 */
 		rn_req_resume_sending(qp);
 		return;
@@ -382,8 +385,8 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	go_back_for_retry(qp, now, true);
 }
 
-/* Returns true if @psn belongs to the WQE at sq.head, a READ or atomic that has not
- * been answered.
+/* Returns true if @psn belongs to the WQE at sq.head. The caller knows that this is a
+ * READ or atomic that has not been answered.
  */
 static bool is_of_head(const struct rn_qp *qp, struct rn_psn psn)
 {
@@ -442,9 +445,9 @@ static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_pac
 	}
 }
 
-/* Processes a response whose PSN is outside of the outstanding ones. An ACK of the newest
- * acknowledged PSN may advertise new receives (credits). It may also answer a packet that
- * was sent again; then no acknowledgements of first copies will follow.
+/* Processes an acknowledgement or response whose PSN is not among those outstanding. An
+ * ACK of the newest acknowledged PSN may advertise new receives (credits). Or it answers
+ * a packet that was sent again; then no acknowledgements of first copies will follow.
  */
 static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 {
@@ -464,8 +467,9 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 
 /* -------------------------------------------------- READ and atomic responses */
 
-/* Finds the WQE that a response with @psn answers. All WQEs before it are completed, and
- * una is @psn. Return: NULL if the response is out of order and has been dealt with.
+/* Finds the WQE that a response with @psn answers, and completes all WQEs before it; una
+ * is @psn then. Return: the WQE; NULL if the response came out of order, and has been
+ * dealt with.
  */
 static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -481,8 +485,8 @@ static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_
 	return NULL;
 }
 
-/* Returns true if the AETH of a READ or atomic response, if it has one, is an ACK, and
- * takes the credits from it.
+/* Checks the AETH of a READ or atomic response. Returns true if it is an ACK, whose
+ * credits are taken then, or if the response has no AETH.
  */
 static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 {
@@ -510,8 +514,8 @@ static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 	return rn_req_read_packets(qp, wqe, wqe->progress) == 1;
 }
 
-/* Checks a response to a READ, ATOMIC WRITE or FLUSH. Return: RN_WC_SUCCESS, or the
- * status with which the WQE completes.
+/* Checks a response to a READ, ATOMIC WRITE or FLUSH. Return: RN_WC_SUCCESS if it is
+ * valid; otherwise the error with which the WQE completes.
  */
 static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 					     const struct rn_send_wqe *wqe,
@@ -634,8 +638,8 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	}
 }
 
-/* Reports through rn_dev_silent() that a peer is silent. Not after the first timeout,
- * which may be due to a lost packet.
+/* Notes that a peer is silent, which rn_dev_silent() then reports. Does nothing at the
+ * first timeout in a row, which a lost packet may have caused.
  */
 static void note_silence(struct rn_qp *qp)
 {

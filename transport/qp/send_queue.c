@@ -15,14 +15,14 @@ enum {
 	WORD_LEN = 8
 };
 
-/* If the most significant bit of a work request's Q_Key is set, the QP's own Q_Key is
- * sent (IBTA Vol 1, 10.2.5).
+/* If this bit, the most significant one, of a work request's Q_Key is set, the Q_Key of
+ * the QP is sent instead (IBTA Vol 1, 10.2.5).
  */
 #define QKEY_OWN (1u << 31)
 
 /* ------------------------------------------------------------ posting work requests */
-/* Returns true if the data of @wr fits into a WQE. Inline data is stored in place of the
- * SGEs, so the number of SGEs does not matter then.
+/* Does the data of @wr, of @len bytes, fit into a WQE? Inline data is stored in place of
+ * the SGEs, so the number of SGEs does not matter then.
  */
 static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
@@ -74,8 +74,8 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 	return 0;
 }
 
-/* Checks a work request, as rn_qp_check_send() does. @len: out, the number of bytes that
- * it names.
+/* Checks a work request, as rn_qp_check_send() does. @len: out: the number of bytes of
+ * data that the request has.
  */
 static int check_request(const struct rn_qp *qp, const struct rn_send_wr *wr,
 			 uint64_t *len)
@@ -240,8 +240,8 @@ static void quiesce(struct rn_qp *qp)
 	req->stage.psn = RN_STAGE_NOBODY;
 }
 
-/* Resets the requester. Pending reads into the bounce buffer go on; rn_req_mem_done()
- * will discard their data.
+/* Resets the requester. Reads of memory into the bounce buffer that are pending go on;
+ * rn_req_mem_done() will discard their data.
  */
 void rn_req_reset(struct rn_qp *qp)
 {

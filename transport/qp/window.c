@@ -33,12 +33,12 @@
 #include "rocin/transport.h"
 
 enum {
-	/* Growth beyond the threshold: by window / GROWTH in the first step, twice that
-	 * in the second, three times in the third, and so on.
+	/* The window grows beyond the threshold in steps: by window / GROWTH in the first
+	 * step, by twice that in the second, by three times that in the third, and so on.
 	 */
 	GROWTH = 32,
-	/* Bytes that a packet is assumed to occupy in the window besides its payload, in
-	 * the estimate of how many waiting QPs can be scheduled.
+	/* Bytes that each packet is assumed to occupy in the window besides its payload.
+	 * Used only to estimate how many waiting QPs can be scheduled.
 	 */
 	OVERHEAD = 64,
 	/* Bytes that a QP may send in its turn: the free room, but at least
@@ -54,16 +54,16 @@ enum {
 	 */
 	BURST = 64 << 10,
 	BURST_SHARE = 3,
-	/* Number of bursts after a loss that are watched closely (probe.c). If the
-	 * loss was not caused by a full buffer, a packet is likely to be lost again
-	 * within so many bursts. The limit is a number of bursts, not a time, so that it
-	 * also holds for a program that sends rarely.
+	/* Bursts. After a loss so many bursts are watched closely (probe.c). If the loss
+	 * was not caused by a full buffer, another packet is likely to be lost in that
+	 * time. The limit is a number of bursts, not a time, so that it also holds for a
+	 * program that sends rarely.
 	 */
 	SUSPICION = 1000,
 };
 
-/* Shortest time between two steps of growth. A loss within this time after another loss
- * may have the same cause.
+/* Shortest time between two steps of growth. A loss that comes within this time after
+ * another one may have the same cause as that one.
  */
 #define EPOCH RN_MSEC(1)
 
@@ -73,8 +73,8 @@ enum {
  */
 #define STUCK RN_MSEC(1)
 
-/* Longest time that a QP with no READ in flight waits for the READs of other QPs, whose
- * peer may be dead.
+/* Longest time that a QP with no READ in flight waits for room in the READ window. The
+ * READs of other QPs that occupy it may never be answered, because their peer is dead.
  */
 #define PATIENCE RN_MSEC(1)
 
@@ -196,7 +196,7 @@ static uint32_t packet_of(const struct rn_qp *qp)
 	return qp->attr.path_mtu + RN_PACKET_COST;
 }
 
-/* Returns the bytes of the window that are neither in flight nor granted to a QP. */
+/* Returns how many bytes of the peer window are neither in flight nor granted to a QP. */
 static uint32_t room_in(const struct rn_peer *peer)
 {
 	uint64_t used = (uint64_t)peer->in_flight + peer->granted;
@@ -204,7 +204,9 @@ static uint32_t room_in(const struct rn_peer *peer)
 	return used < peer->window ? (uint32_t)(peer->window - used) : 0;
 }
 
-/* Returns the number of bytes that @qp may send in its turn; at least a packet. */
+/* Returns the number of bytes that @qp may send in its turn. That is enough for at least
+ * one packet.
+ */
 static uint32_t turn_of(const struct rn_peer *peer, const struct rn_qp *qp)
 {
 	uint32_t room = room_in(peer), least = peer->window / TURN_SHARE_MIN;
@@ -268,12 +270,12 @@ static void give_turn(struct rn_peer *peer)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* Returns true if the first waiting QP may have its turn. Free room for one packet
- * is enough: one QP has asked for an acknowledgement when it filled the window,
- * and that may free no more. While more is in flight than a reduced window allows,
- * much of it is likely lost. If all QPs waited until it is acknowledged, they
- * would wait for their timers. So half of the bytes that leave the window may then
- * be replaced (peer->replace).
+/* Returns true if the first waiting QP may have its turn. Free room for one packet is
+ * enough: when the window was filled, one QP asked for an acknowledgement, and that may
+ * free no more than a packet. While more bytes are in flight than a reduced window
+ * allows, many of them are likely lost. If all QPs waited until it is acknowledged, they
+ * would wait for their timers. So half of the bytes that leave the window may then be
+ * replaced (peer->replace).
  */
 static bool may_admit(struct rn_peer *peer)
 {
@@ -299,8 +301,8 @@ static uint32_t burst_of(const struct rn_peer *peer)
 	return min_u32(BURST, peer->window / BURST_SHARE);
 }
 
-/* Returns the bytes that the present burst has with another packet of @len bytes. If the
- * burst is full, the packet begins a new one.
+/* Returns how many bytes the present burst has if another packet of @len bytes is added.
+ * If the burst is full, the packet begins a new one, so the result is @len.
  */
 static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 {
@@ -309,9 +311,9 @@ static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 	return sent <= burst_of(qp->peer) ? sent : len;
 }
 
-/* Returns true if the next packet, after one of @before bytes (0: none), would begin a
- * burst that does not fit into the window. Only for a QP that uses the window alone: if
- * other QPs use it as well, there may never be room for a whole burst.
+/* Would the next packet of @qp begin a burst that does not fit into the window? @before:
+ * bytes of a packet that is sent before that one; 0: none. Only for a QP that uses the
+ * window alone: if other QPs use it as well, there may never be room for a whole burst.
  */
 static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 {
@@ -325,8 +327,8 @@ static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 	return (uint64_t)peer->in_flight + before + burst > peer->window;
 }
 
-/* Returns true if @qp must wait because its next burst does not fit. Room will come,
- * because its last packet has asked for an acknowledgement.
+/* Must @qp wait because its next burst does not fit into the window? There will be room
+ * for it, because the last packet of @qp has asked for an acknowledgement.
  */
 static bool burst_waits(const struct rn_qp *qp)
 {
@@ -402,7 +404,8 @@ void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
 	peer->moved = false;
 }
 
-/* Returns true if the QP may send a packet of @len bytes after having sent @before bytes.
+/* Returns true if the window lets the QP send a packet of @len bytes after @before bytes
+ * that it sends first.
  */
 static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 {
@@ -539,15 +542,17 @@ void rn_window_uncharge(struct rn_qp *qp, uint32_t len)
 	wake_waiters(qp->peer, len);
 }
 
-/* Returns the size in bytes, after a loss, up to which the window is to double. */
+/* Returns the size in bytes up to which the window doubles after a loss; beyond it the
+ * window grows slowly.
+ */
 static uint32_t lower_threshold(const struct rn_peer *peer, rn_ns now, uint32_t min)
 {
 	bool again = peer->cuts > 0 && now - peer->cut_at < EPOCH &&
 		     peer->window < peer->threshold;
 	/* If this loss comes soon after another one, while the window still doubles, much
-	 * of the burst before was still in the peer's buffer. Then the present size of
-	 * the window does not tell how large the buffer is, and the threshold is only
-	 * lowered by 1/8.
+	 * of the burst that caused the other one was still in the peer's buffer. Then the
+	 * present size of the window does not tell how large the buffer is, and the
+	 * threshold is only lowered by 1/8.
 	 */
 	uint32_t less = again ? peer->threshold - peer->threshold / 8
 			      : peer->window - peer->window / 4;
@@ -565,8 +570,9 @@ bool rn_window_loss(struct rn_qp *qp, rn_ns now)
 	if (!peer || (peer->cuts != qp->cuts_seen && now - peer->cut_at < EPOCH))
 		return false;
 	peer->threshold = lower_threshold(peer, now, qp->dev->cfg.window_min);
-	/* Start at the minimum: packets that were sent before may still be in the peer's
-	 * buffer, although the QPs that went back do not count them as in flight.
+	/* Start at the minimum. Packets that were sent before may still be in the peer's
+	 * buffer, although the QPs that went back do not count these packets as in flight
+	 * any more.
 	 */
 	peer->window = qp->dev->cfg.window_min;
 	peer->acked = 0;
@@ -583,8 +589,9 @@ void rn_window_suspect(struct rn_qp *qp)
 }
 
 /* -------------------------------------------------------------- leaving a window */
-/* Moves the struct of a window, whose QP leaves, into the member that joined last. (QPs
- * are mostly destroyed in the order in which they were created.)
+/* Moves the struct of a peer window from the QP that has it, which leaves, to the member
+ * that joined last. (QPs are mostly destroyed in the order in which they were created, so
+ * that one will stay longest.)
  */
 static void move_to_heir(struct rn_peer *old)
 {
@@ -618,8 +625,8 @@ void rn_window_leave(struct rn_qp *qp)
 
 	if (!peer)
 		return;
-	/* The QP does not wait for this window any longer, and its new path may
-	 * have room.
+	/* The QP need not wait for room in this window any longer. If its path changes,
+	 * there may be room towards the new one.
 	 */
 	if (rn_list_is_linked(&qp->window_link))
 		rn_dev_schedule(qp->dev, qp);

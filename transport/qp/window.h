@@ -18,13 +18,12 @@
 
 enum {
 	/* Bytes that a packet occupies in the window besides its payload, for its headers
-	 * and for what the receiving kernel stores per packet: 832 bytes for a packet
-	 * that arrives alone, under 100 for one of 64 in a super-packet (measured on
-	 * Linux 6.18).
+	 * and for what the receiving kernel stores per packet. That is 832 bytes for a
+	 * packet that arrives alone, and under 100 for each packet of a super-packet of
+	 * 64 (measured on Linux 6.18).
 	 */
 	RN_PACKET_COST = 256,
-	/* Number of QPs waiting for room in a peer window from which on they take turns.
-	 */
+	/* Number of QPs. When so many wait for room in a peer window, they take turns. */
 	RN_WINDOW_MANY = 16,
 };
 
@@ -47,8 +46,8 @@ struct rn_peer {
 	/* QPs that wait for room in the window, by struct rn_qp.window_link. */
 	struct rn_list waiting;
 	uint32_t waiters; /* length of `waiting` */
-	/* Bytes that QPs may still send in their turns: the sum of req.grant of
-	 * the members.
+	/* Number of bytes that QPs may still send in their turns: the sum of req.grant of
+	 * all members.
 	 */
 	uint32_t granted;
 	/* Bytes that may be sent in turns although in_flight exceeds the window. */
@@ -80,12 +79,12 @@ static inline bool rn_window_takes_turns(const struct rn_peer *peer)
 	return peer->waiters >= RN_WINDOW_MANY;
 }
 
-/* Lets the QP share the window of its peer. To be called at RTR and when the path has
- * changed. RC and XRC only.
+/* Lets the QP, an RC or XRC one, share the window of its peer. The caller calls this at
+ * RTR, and when the path has changed.
  */
 void rn_window_join(struct rn_qp *qp);
-/* Removes the QP, with all that it has in flight, from its peer's window. To be called at
- * RESET and before it is destroyed or its path changes.
+/* Removes the QP, with all that it has in flight, from its peer's window. The caller
+ * calls this at RESET, and before it destroys the QP or changes its path.
  */
 void rn_window_leave(struct rn_qp *qp);
 
@@ -94,14 +93,16 @@ void rn_window_leave(struct rn_qp *qp);
  */
 
 /* Return: true if @qp may send a packet that occupies @len bytes of the window. If false,
- * the QP is queued on peer->waiting, and scheduled again when it may send.
+ * the QP is put into the queue peer->waiting, and is scheduled again when it may send.
  */
 bool rn_window_may_send(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_window_charge(struct rn_qp *qp, rn_ns now, uint32_t len);
 /* Return: true if, after a packet of @len bytes, this QP could not send another one now.
  */
 bool rn_window_closes(const struct rn_qp *qp, uint32_t len);
-/* Ends the QP's turn to use the peer window: it has nothing more to send, or may not. */
+/* Ends the QP's turn to use the peer window, because it has nothing more to send, or may
+ * send nothing more.
+ */
 void rn_window_yield(struct rn_qp *qp);
 /* Removes the QP, which has nothing to send any more, from the queue. */
 void rn_window_withdraw(struct rn_qp *qp);
@@ -109,24 +110,26 @@ void rn_window_withdraw(struct rn_qp *qp);
  * are scheduled.
  */
 void rn_window_credit(struct rn_qp *qp, rn_ns now, uint32_t len);
-/* Subtracts @len bytes that are given up or will be sent again. The window does not grow.
+/* Subtracts @len bytes from those in flight, because they are given up or will be sent
+ * again. The window does not grow.
  */
 void rn_window_uncharge(struct rn_qp *qp, uint32_t len);
-/* Reduces the window to its minimum, because a NAK, a missing response or a timeout
- * shows a loss. Return: false if the loss probably has the same cause as one that was
- * counted already.
+/* Reduces the window to its minimum, because a NAK, a missing response or a timeout shows
+ * a loss. Return: true; false, with nothing changed, if the loss probably has the same
+ * cause as one that was counted already.
  */
 bool rn_window_loss(struct rn_qp *qp, rn_ns now);
 /* Handles the expiry of the timer of a peer window. */
 void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
 
-/* Return: true if the packets of @qp have arrived at its peer and are not lost, but the
- * peer process has not read anything since the last call. See rn_dev_peer_holds().
+/* Return: true if the packets of @qp have reached its peer, and so are not lost, but the
+ * peer process has not read anything since the last call of this function. See
+ * rn_dev_peer_holds().
  */
 bool rn_window_holds(struct rn_qp *qp, rn_ns now);
 
-/* Lets the next bursts to @qp's peer be watched closely, because a packet was lost on the
- * way there or back.
+/* Has the next bursts to @qp's peer watched closely, because a packet was lost on the way
+ * to the peer or back.
  */
 void rn_window_suspect(struct rn_qp *qp);
 
@@ -135,8 +138,8 @@ void rn_window_suspect(struct rn_qp *qp);
  * this process can hold (cfg.read_window).
  */
 
-/* Return: true if @qp may send a READ request for @bytes. If false, the QP is queued, and
- * scheduled again when it may send.
+/* Return: true if @qp may send a READ request for @bytes bytes. If false, the QP is
+ * queued, and is scheduled again when it may send.
  */
 bool rn_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes);
 
@@ -145,7 +148,8 @@ void rn_read_window_charge(struct rn_qp *qp, uint32_t bytes);
 /* Subtracts @bytes of READ responses that have arrived, or will never arrive. */
 void rn_read_window_credit(struct rn_dev *dev, uint32_t bytes);
 
-/* If @qp is the QP that may send next, gives the turn to the next QP of the queue. */
+/* If it is @qp's turn to use the READ window, gives the turn to the next QP of the queue.
+ */
 void rn_read_window_yield(struct rn_qp *qp);
 /* Removes @qp, which has no READ requests to send any more, from the queue. */
 void rn_read_window_withdraw(struct rn_qp *qp);
