@@ -167,8 +167,8 @@ static int fault_words(const struct rn_diagnostic *r, char *text, size_t len)
 			what ? what : "met", r->key);
 }
 
-/* Write the text for @diagnostic, which may be invalid. Return: number of characters
- * written, without the NUL.
+/* Write @diagnostic as text into @text; its contents may be invalid, as they come from
+ * another process. Return: number of characters written, without the NUL.
  */
 static size_t diagnostic_text(const struct rn_diagnostic *diagnostic, char *text,
 			      size_t len)

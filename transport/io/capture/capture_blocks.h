@@ -37,14 +37,14 @@ struct rn_capture_packet {
 	uint8_t frame[];
 };
 
-/**
+/* *
  * rn_capture_packet_new() - Put link, IP and UDP headers around a record's packet
  * @rec:	Record of kind RN_CAPTURE_PACKET, checked by the reader
  * @body:	Its rec->cap bytes
  *
- * For a packet that was cut, what depends on the whole packet is not known: the UDP
- * checksum is 0, and the IPv4 identification of a received packet is its position in its
- * super-packet.
+ * If the record has only a part of the packet, what depends on the whole packet is not
+ * known. Then the UDP checksum is 0, and the IPv4 identification of a received packet is
+ * its position in its super-packet.
  *
  * Return: a packet for free(), or NULL: no memory.
  */
@@ -72,8 +72,8 @@ struct rn_capture_origin {
 /* Write the section header, with which a file begins. */
 void rn_capture_blocks_begin(struct rn_pcapng *p);
 
-/* Write an interface description. @snaplen: largest number of bytes of a packet that are
- * recorded; 0: all.
+/* Write an interface description. @snaplen: maximum number of bytes that are recorded of
+ * each packet; 0: all bytes.
  */
 void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_origin *o,
 				 uint32_t snaplen);
@@ -82,8 +82,8 @@ void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_or
 void rn_capture_blocks_packet(struct rn_pcapng *p, uint32_t interface,
 			      const struct rn_capture_packet *packet, uint32_t snaplen);
 
-/* Write interface statistics. @packets: number of packets in the file; @missed: number of
- * packets for which there was no memory.
+/* Write interface statistics. @packets: number of packets that are in the file; @missed:
+ * number of packets that are not, because there was no memory for them.
  */
 void rn_capture_blocks_statistics(struct rn_pcapng *p, uint32_t interface,
 				  uint64_t packets, uint64_t missed);

@@ -36,8 +36,8 @@ struct rn_capture_log {
 	char path[RN_FREE_NAME_MAX];
 };
 
-/* Writes the buffered blocks to the file. If the disk is full, the capture ends early,
- * without an error for the program.
+/* Writes the buffered blocks to the file. If the disk is full, nothing more is written
+ * from then on, and the program gets no error.
  */
 void rn_capture_log_flush(struct rn_capture_log *log)
 {

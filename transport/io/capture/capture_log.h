@@ -2,10 +2,10 @@
 /* capture_log.h - writes the packets of one device, with its diagnostics, to a pcapng
  * file, in the process that has the device.
  *
- * The blocks are those of capture_blocks.h. A packet is kept until no more diagnostics
- * about it can come; its block is kept until there are some KiB of blocks, or until a
- * flush. So the file (own_fd.h) ends with a complete block, even if the program is
- * killed.
+ * The blocks are those of capture_blocks.h. A packet waits in memory until no more
+ * diagnostics about it can come, and then becomes a block. Blocks wait until there are
+ * some KiB of them, or until a flush. So the file (own_fd.h) ends with a complete block,
+ * even if the program is killed.
  *
  * Threads: calls for one log must be serialised by a lock. A fork child must not call any
  * function for it.
@@ -38,35 +38,37 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 /* Call rn_capture_log_finish(), and close the file. NULL is ignored. */
 void rn_capture_log_close(struct rn_capture_log *log);
 
-/**
+/* *
  * rn_capture_log_put() - Append a packet
  * @rec:	The fields that rn_capture_put() requires, and cap, but not number
  * @body:	Its rec->cap bytes
  *
- * Return: the number of the packet; 0 if there was no memory, so that the packet counts
- * as missed.
+ * Return: the number of the packet; 0 if there was no memory, and then the packet is
+ * counted as missed.
  */
 uint64_t rn_capture_log_put(struct rn_capture_log *log,
 			    const struct rn_capture_record *rec, const void *body);
 
-/* Add a diagnostic to the packet with this number. Does nothing if
- * rn_capture_log_release() was called after the packet.
+/* Add a diagnostic to the packet with the number @number, as rn_capture_log_put()
+ * returned it. Does nothing if rn_capture_log_release() was called after the packet.
  */
 void rn_capture_log_diagnostic(struct rn_capture_log *log, uint64_t number,
 			       const struct rn_diagnostic *diagnostic);
 
-/* Convert the packets so far to blocks. No more diagnostics about these packets may come.
+/* Convert the packets so far to blocks. After that the caller must not pass diagnostics
+ * about these packets.
  */
 void rn_capture_log_release(struct rn_capture_log *log);
 
-/* Return: the time at which rn_capture_log_flush() is to be called (CLOCK_MONOTONIC), a
- * tenth of a second after the first block that is still buffered; RN_NEVER if none is.
+/* Return: the time (CLOCK_MONOTONIC) at which the caller should call
+ * rn_capture_log_flush(): a tenth of a second after the first block that is still
+ * buffered; RN_NEVER if no block is buffered.
  */
 rn_ns rn_capture_log_flush_due(const struct rn_capture_log *log);
 void rn_capture_log_flush(struct rn_capture_log *log);
 
-/* Release all packets, write statistics, and flush, because the program may end now.
- * Blocks that come later are written at once.
+/* Convert all packets to blocks, write statistics, and flush, because the program may end
+ * now. Blocks of packets that come later are written at once.
  */
 void rn_capture_log_finish(struct rn_capture_log *log);
 

@@ -13,8 +13,8 @@
 #define MAGIC 0x31504352u /* "RCP1" */
 
 enum {
-	/* distance between the variables of the two sides: two cache lines, because
-	 * processors also prefetch the neighbour of a line
+	/* Distance in bytes between the variables that the two sides write. It is two
+	 * cache lines, because processors also prefetch the neighbour of a line.
 	 */
 	APART = 128,
 	/* the reader gives space back when it has read a quarter of the ring */
@@ -101,8 +101,8 @@ static bool has_room(struct rn_capture_writer *w, uint64_t need)
 	return w->tail + need - w->head <= w->size;
 }
 
-/* Reserve contiguous space for a record of @size bytes. Return: its address; NULL:
- * no space.
+/* Reserve contiguous space for a record of @size bytes. Return: the address of the space;
+ * NULL if the ring has none.
  */
 static uint8_t *reserve_record(struct rn_capture_writer *w, uint32_t size)
 {
@@ -112,8 +112,8 @@ static uint8_t *reserve_record(struct rn_capture_writer *w, uint32_t size)
 	if (!has_room(w, (uint64_t)pad + size))
 		return NULL;
 	if (pad) {
-		/* Only the first 16 bytes of the pad record are written, because a pad
-		 * may be as short as RN_CAPTURE_ALIGN.
+		/* A pad record may be as short as RN_CAPTURE_ALIGN, so only its first 16
+		 * bytes are written.
 		 */
 		struct rn_capture_record rec = { .size = pad, .kind = RN_CAPTURE_PAD };
 
@@ -223,8 +223,8 @@ static bool is_record(const struct rn_capture_reader *r, uint32_t off, uint64_t 
 	       rec->cap == sizeof(struct rn_diagnostic);
 }
 
-/* Copy the record at the head to private memory, because the writer could change it
- * later, and check it. Return: 0 or -EPROTO.
+/* Copy the next record to private memory, and check the copy; the writer could change the
+ * record in the ring at any time. Return: 0, or -EPROTO if the record is invalid.
  */
 static int load_record(struct rn_capture_reader *r)
 {

@@ -98,26 +98,28 @@ struct rn_capture_writer {
 	uint32_t missed_since;
 	/* a record did not fit, and the reader has not given back space since */
 	bool is_full;
-	/* the reader has stored an impossible head, so the ring counts as full for good
+	/* The reader has stored an impossible head. The ring counts as full from then on.
 	 */
 	bool is_broken;
 };
 
-/* Set up the writer's end of a ring, behind the last record that an earlier writer has
- * published: a successor of rocind takes over the rings of its predecessor.
+/* Set up the writer's end of a ring. It continues behind the last record that an earlier
+ * writer has published, because a successor of rocind takes over the rings of its
+ * predecessor.
  * Return: 0 or -EPROTO (not a ring of this size, or not one that has been left in order).
  */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 
-/**
+/* *
  * rn_capture_put() - Append a record
  * @rec:	Kind, flags, len, time, qpn, ip_id, flow, and of a diagnostic also number;
  *		the other fields are filled in here
  * @body:	rec->cap bytes, at most RN_CAPTURE_BODY_MAX
  *
- * The reader sees the record after rn_capture_publish(). A packet that does not fit is
- * counted as missed; a diagnostic that does not fit is dropped. The same is done with all
- * later records until the reader gives space back, so there is one gap instead of many.
+ * The reader sees the record after rn_capture_publish(). If there is no room for the
+ * record, a packet is counted as missed, and a diagnostic is dropped. So are all later
+ * records until the reader gives space back: the capture then has one gap instead of
+ * many.
  *
  * Return: the number of the packet, 0 if there was no room; meaningless for a diagnostic.
  */
@@ -134,8 +136,8 @@ bool rn_capture_is_full(struct rn_capture_writer *w);
  */
 void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets);
 
-/* Make the records so far visible to the reader. Diagnostics about a packet must have
- * been put before.
+/* Make the records so far visible to the reader. The caller must have put all diagnostics
+ * about a packet before.
  */
 void rn_capture_publish(struct rn_capture_writer *w);
 
@@ -155,9 +157,9 @@ struct rn_capture_reader {
 /* Set up the reader's end. Return: 0 or -EPROTO (not a ring of this size). */
 int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size);
 
-/* Copy the next record to @r->rec and @r->body, where it stays until rn_capture_pass(),
- * which skips it. Return: 0, -EAGAIN (there is none), -EPROTO (the record is invalid, and
- * the ring cannot be read any more).
+/* Copy the next record to @r->rec and @r->body. The copy is valid until
+ * rn_capture_pass(), which skips the record. Return: 0, -EAGAIN (there is no record),
+ * -EPROTO (the record is invalid, and the ring cannot be read any more).
  */
 int rn_capture_peek(struct rn_capture_reader *r);
 void rn_capture_pass(struct rn_capture_reader *r);

@@ -32,8 +32,8 @@ struct ring_sink {
 };
 
 struct sinks {
-	/* bit sets of the entries of `ring` that are in use, and of those whose filter
-	 * excludes packets
+	/* Bit sets of indices into `ring`. @rings: entries in use; @choosy: entries whose
+	 * filter excludes some packets.
 	 */
 	unsigned rings, choosy;
 	struct ring_sink ring[RN_CAPTURES_MAX];
@@ -58,7 +58,8 @@ enum wish {
 
 enum {
 	/* Number of diagnostics that can wait for their packets: one for each packet of a
-	 * super-packet and one more. Packets take longer only behind a fault rule.
+	 * super-packet, and one more. Only behind a fault rule does a diagnostic wait for
+	 * longer than one super-packet.
 	 */
 	WAITING_MAX = RN_SUPER_SEGMENTS + 1,
 	/* offset of the source QPN in a packet with a DETH */
@@ -67,8 +68,8 @@ enum {
 	LAST = 4, /* entries, which are enough for both directions of two connections */
 };
 
-/* A cached result of passed_rings(): the rings that miss packets of this direction,
- * destination and flow.
+/* A cached result of passed_rings(): the set of rings that are full and so miss packets
+ * of this direction, destination and flow.
  */
 struct passed {
 	struct rn_flow flow;
@@ -77,7 +78,9 @@ struct passed {
 	unsigned rings;
 };
 
-/* Result of a lookup: the local QP that sends packets with this flow and destination. */
+/* A cached result of a lookup: the number (@sender) of the local QP that sends packets
+ * with this flow and this destination QP.
+ */
 struct sender {
 	struct rn_flow flow;
 	uint32_t dest, sender;
@@ -116,8 +119,8 @@ static inline bool is_filtered_in(const struct rn_capture_filter *f,
 	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
 }
 
-/* Return: bit set of the rings whose filters include packets of these queue pairs. A
- * packet that no filter includes costs nothing else.
+/* Return: bit set of the rings whose filters include packets of the queue pairs @ends. If
+ * it is empty, nothing more is done for the packet.
  */
 static inline unsigned sinks_about(const struct sinks *s, const struct ends *ends)
 {
@@ -150,7 +153,9 @@ static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
 		   fd, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
-	/* A fork child must not inherit the mapping, and so cannot write to the ring. */
+	/* A fork child does not inherit the mapping, because only this process may write
+	 * to the ring.
+	 */
 	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
 	*r = (struct ring_sink){ .id = id, .filter = *filter };
 	rc = rn_capture_writer_init(&r->ring, mem, size);
@@ -202,7 +207,7 @@ static bool sinks_are_full(struct sinks *s)
 }
 
 /* Decide whether a packet is to be recorded. @rings: bit set of the rings whose filters
- * include it.
+ * include the packet.
  */
 static enum wish sinks_wish(struct sinks *s, unsigned rings)
 {
@@ -225,8 +230,8 @@ static uint64_t put_in_ring(struct ring_sink *r, struct rn_capture_record *rec,
 	return rn_capture_put(&r->ring, rec, packet);
 }
 
-/* Record a packet in all sinks that include it. @out: the numbers that it has there, 0
- * where there was no room.
+/* Record a packet in all sinks whose filters include it. @out: the numbers that the
+ * packet has in the sinks; 0 where there was no room.
  */
 static void sinks_put(struct sinks *s, struct rn_capture_record *rec,
 		      const struct ends *ends, const uint8_t *packet, struct numbers *out)
@@ -265,7 +270,7 @@ static void sinks_miss(struct sinks *s, unsigned rings, unsigned packets)
 }
 
 /* Make the records so far visible to readers. @is_final: no more diagnostics about these
- * packets will come, so the log can write them.
+ * packets will come, so the log can convert them to blocks.
  */
 static void sinks_publish(struct sinks *s, bool is_final)
 {
@@ -294,8 +299,8 @@ static bool is_datagram(const uint8_t *pkt, uint32_t len)
 	return len >= RN_BTH_LEN && pkt[0] >> 5 == RN_CLASS_UD >> 5;
 }
 
-/* Return: number of the queue pair that a packet is for, if it is connected; 0: the
- * packet is a datagram, or too short.
+/* Return: the destination QPN of a packet to a connected queue pair; 0 if the packet is a
+ * datagram or too short.
  */
 static inline uint32_t dest_of(const uint8_t *pkt, uint32_t len)
 {
@@ -344,8 +349,9 @@ static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool
 	return sinks_about(&c->sinks, &ends);
 }
 
-/* Does @p hold the result for packets of this direction, destination and flow? For
- * received packets the flow is not compared, as the destination suffices.
+/* Is @p the cached result for packets of this direction, destination and flow? For
+ * received packets the flow is not compared, because their destination is a local QP and
+ * so determines the rings.
  */
 static inline bool is_passed_so(const struct passed *p, bool is_sent, uint32_t dest,
 				const struct rn_flow *flow)
@@ -367,9 +373,9 @@ static __attribute__((noinline)) void learn_passed(struct rn_capture *c, struct 
 	c->is_passed = true;
 }
 
-/* Return: bit set of the rings that miss this packet. The result is remembered for each
- * connected queue pair as long as all rings are full: so two queue pairs whose packets
- * alternate do not cost a lookup for each packet.
+/* Return: bit set of the rings that would record this packet, but are full. As long as
+ * all rings are full, the result is cached for each connected queue pair, so that not
+ * each packet costs a lookup when the packets of two queue pairs alternate.
  */
 static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
@@ -395,8 +401,8 @@ static void pass_by(struct rn_capture *c, bool is_sent, const struct rn_flow *fl
 	c->waiting = 0;
 }
 
-/* Return: how many of @n received packets, from the first on, are for the same connected
- * queue pair.
+/* Return: how many of the @n received packets, counted from the first one, have the same
+ * connected queue pair as destination.
  */
 static unsigned count_alike(const struct rn_rx *rx, unsigned n)
 {
@@ -441,8 +447,9 @@ static bool is_about(const struct rn_diagnostic *r, const uint8_t *pkt, uint32_t
 	       (r->is_response != 0) == is_response_packet(pkt);
 }
 
-/* Record the diagnostics about this packet that came while it was built, in the sinks in
- * which the packet has a number.
+/* Record the diagnostics about this packet that came while the device built it. @number:
+ * the numbers of the packet in the sinks; a sink in which it has none gets no
+ * diagnostics.
  */
 static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 			 const struct numbers *number)
@@ -464,13 +471,13 @@ struct sent_part {
 	const struct rn_super *super;
 	uint32_t first, end;
 	bool gso;
-	/* a time before they were transmitted, so that they are not recorded as sent
-	 * after they were received
+	/* a time before they were transmitted; with a later one a packet could seem to be
+	 * received before it was sent
 	 */
 	uint64_t time;
 };
 
-/* Record the packets of @part, which all have the same queue pairs. */
+/* Record the packets of @part, which all have the same source and destination QP. */
 static void record_part(struct rn_capture *c, const struct sent_part *part,
 			const struct ends *ends)
 {
@@ -618,8 +625,9 @@ static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned 
 	}
 }
 
-/* Record or count a received batch. Return: @n. Not inlined, because it needs many
- * registers and most calls of receive() find nothing.
+/* Record a batch of @n received packets, or count it as missed. Return: @n. The function
+ * is not inlined, because it needs many registers and most calls of receive() find no
+ * packets.
  */
 static __attribute__((noinline)) int take_batch(struct rn_capture *c,
 						const struct rn_rx *rx, int n)
@@ -642,8 +650,8 @@ static int capture_receive(void *ctx, struct rn_rx *rx)
 	return n <= 0 ? n : take_batch(c, rx, n);
 }
 
-/* Return: the index of a packet in the last batch; c->received if the batch did not
- * contain it.
+/* Return: the index of the packet @rx in the batch that receive() returned last;
+ * c->received if it is not in that batch.
  */
 static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx)
 {

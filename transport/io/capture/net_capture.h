@@ -41,8 +41,8 @@ struct rn_capture;
 struct rn_capture_log;
 struct rn_fault_news;
 
-/* Create the layer in front of the back end @inner, which must outlive it. Return: the
- * layer; or NULL with errno ENOMEM.
+/* Create the capture layer in front of the back end @inner, which must exist longer than
+ * the layer. Return: the layer; or NULL with errno ENOMEM.
  */
 struct rn_capture *rn_capture_new(struct rn_net *inner,
 				  const struct rn_capture_host *host, void *host_ctx);
@@ -58,8 +58,8 @@ struct rn_net *rn_capture_net(struct rn_capture *c);
  * @fd:		Memory of the ring; stays the caller's
  * @size:	Number of data bytes of the ring
  *
- * Return: 0, -EPROTO (not a ring), -EMFILE (there are RN_CAPTURES_MAX already), or why
- *	   it cannot be mapped.
+ * Return: 0, -EPROTO (@fd is not a ring), -EMFILE (there are RN_CAPTURES_MAX captures
+ *	   already), or why the memory cannot be mapped.
  */
 int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter);
@@ -84,14 +84,15 @@ bool rn_capture_is_idle(const struct rn_capture *c);
 void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
 			   const struct rn_rx *rx);
 
-/* Make all records visible to captures: no more diagnostics will come about the packets
- * received last. The next receive() does this, too.
+/* Make all records visible to the readers of captures. The caller will pass no more
+ * diagnostics about the packets received last. The next receive() does this, too.
  */
 void rn_capture_flush(struct rn_capture *c);
 
-/* Show what a fault rule has done to a packet: as a diagnostic, or by recording a packet
- * that is never on the wire (is_unsent). A fault layer in front of this layer reports the
- * fault by rn_fault_host.tell. @c may be NULL: then nothing is captured.
+/* Show in captures what a fault rule has done to a packet: as a diagnostic of the packet
+ * or, if the packet never gets to the wire (is_unsent), by recording it. A fault layer in
+ * front of this layer reports the fault by rn_fault_host.tell. If @c is NULL, does
+ * nothing.
  */
 void rn_capture_fault(struct rn_capture *c, const struct rn_fault_news *news);
 

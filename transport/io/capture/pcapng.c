@@ -47,7 +47,9 @@ static uint16_t udp_checksum(const struct rn_flow *f, const uint8_t *udp,
 	sum = sum16(sum, f->dst.raw + skip, 16 - skip);
 	sum = sum16(sum, udp, UDP_LEN);
 	sum = sum16(sum, payload, len);
-	/* In UDP a checksum of 0 means that there is none, so 0xffff is written for 0. */
+	/* In UDP a checksum of 0 means that there is no checksum, so a computed 0 is
+	 * written as 0xffff.
+	 */
 	return sum == 0xffff ? 0xffff : (uint16_t)~sum;
 }
 
@@ -181,8 +183,8 @@ static void put_time(struct rn_pcapng *p, uint64_t ns)
 	put32(p, (uint32_t)ns);
 }
 
-/* Append @data, padded to a multiple of 4 bytes, because the next block or option
- * begins there.
+/* Append @data, and zeros up to a multiple of 4 bytes, where the next option or block
+ * begins.
  */
 static void put_padded(struct rn_pcapng *p, const void *data, size_t len)
 {
@@ -219,8 +221,8 @@ static size_t begin_block(struct rn_pcapng *p, enum block type)
 	return at;
 }
 
-/* End the block that begins at @at: write its length at both ends. A block that did not
- * fit is removed completely.
+/* End the block that begins at the offset @at: write its length at its start and its end.
+ * A block that did not fit into memory is removed completely.
  */
 static void end_block(struct rn_pcapng *p, size_t at)
 {

@@ -38,8 +38,8 @@ size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
 			const uint8_t *payload, size_t len);
 
 /* Find the IPv4 identification of a received packet, which the socket does not report.
- * @place: position of the packet in its super-packet. Return: the identification with
- * which the ICRC is right; 0 if there is none.
+ * @place: position of the packet in its super-packet, from 0. Return: the identification
+ * with which the ICRC of the packet is right; 0 if there is none.
  */
 uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t len,
 			uint16_t place);

@@ -21,8 +21,9 @@
 
 enum {
 	SNAPLEN = 65535,
-	/* Bytes that are written together. A record of a full packet with a path MTU of
-	 * 4096 has 4156, so this is a write for fifteen of them.
+	/* Bytes that are collected before a write. The record of a packet with a full
+	 * payload at a path MTU of 4096 has 4156 bytes, so one write is made for fifteen
+	 * of them.
 	 */
 	BUFFER = 65536,
 };

@@ -32,15 +32,16 @@ struct rn_tap;
 struct rn_tap *rn_tap_open(const char *path, struct rn_net *inner, char *err,
 			   size_t err_len);
 
-/* Write the buffered records, close the file, and free the layer. In a fork child nothing
- * is written. @inner is not freed. NULL is ignored.
+/* Write the buffered records, close the file, and free the layer, but not the back end
+ * @inner. In a fork child nothing is written. NULL is ignored.
  */
 void rn_tap_close(struct rn_tap *t);
 
 struct rn_net *rn_tap_net(struct rn_tap *t);
 
-/* Return: the time at which rn_tap_flush() is to be called (CLOCK_MONOTONIC), within a
- * second of the first record that is still buffered; RN_NEVER if none is.
+/* Return: the time (CLOCK_MONOTONIC) at which the caller should call rn_tap_flush(),
+ * within a second of the first record that is still buffered; RN_NEVER if no record is
+ * buffered.
  */
 rn_ns rn_tap_flush_due(const struct rn_tap *t);
 void rn_tap_flush(struct rn_tap *t);

@@ -18,19 +18,19 @@
 /* -------------------------------------------------------------- fates of packets */
 enum {
 	BUCKETS = 256,
-	/* Maximum number of streams; when there are more, the oldest is dropped. All of
-	 * them take 9 MB.
+	/* Maximum number of streams (see struct stream). If there are more, the oldest is
+	 * dropped. So many streams take 9 MB.
 	 */
 	STREAMS_MAX = 8192,
-	/* Number of PSNs, from the newest one back, for which it is counted how
-	 * often each has passed. Retransmitted packets lie within the send window,
-	 * which is smaller.
+	/* Number of PSNs, counted back from the newest one, for which a stream counts how
+	 * often each has passed. Retransmitted packets lie within the send window, which
+	 * is smaller.
 	 */
 	RECENT = 1024,
 };
 
-/* The requests, or the responses, of one queue pair in one direction; their packets are
- * counted together.
+/* A stream: the requests of one queue pair in one direction, or its responses. All
+ * packets of a stream are counted together.
  */
 struct stream {
 	LIST_ENTRY(stream) in_bucket;
@@ -138,16 +138,16 @@ static void begin_connection(struct stream *s, uint32_t first)
 	memset(s->times, 0, sizeof(s->times));
 }
 
-/* Count a packet with PSN @offset, relative to the first PSN. Return: how often this PSN
- * has passed before.
+/* Count a packet whose PSN is @offset, relative to the first PSN of the connection.
+ * Return: how often a packet with this PSN has passed before.
  */
 static uint64_t count_time(struct stream *s, uint32_t offset)
 {
 	int32_t ahead = rn_psn_diff(rn_psn(offset), rn_psn(s->newest));
 	uint8_t *times = &s->times[offset % RECENT];
 
-	/* A PSN older than the counted ones is not counted by itself. The number of all
-	 * packets is returned, so that such packets do not all have the same fate.
+	/* PSNs that are too old have no count of their own. For these the number of all
+	 * packets of the stream is used, so that not all such packets have the same fate.
 	 */
 	if (ahead <= -RECENT)
 		return UINT8_MAX + s->passed;
@@ -321,8 +321,8 @@ static bool matches_packet(const struct rn_fault_rule *r, const struct rn_fault_
 	       (!r->has_psn || is_psn_in(r, p->psn));
 }
 
-/* Is packet number r->seen, counted among the packets that match the rule, one of those
- * that nth and every select?
+/* Do the conditions nth and every of the rule select the present packet? Its number among
+ * the packets that match the other conditions is @r->seen.
  */
 static bool is_its_turn(const struct rn_fault_rule *r)
 {
@@ -380,7 +380,9 @@ int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call)
 }
 
 /* -------------------------------------------------------------- changing packets */
-/* Return: the attribute of the CM message in a packet to QP1; 0: it has none. */
+/* Return: the attribute ID of the CM message in a packet to QP1; 0 if the packet has
+ * none.
+ */
 static uint16_t look_at_mad(const uint8_t *pkt, uint32_t len)
 {
 	const uint8_t *mad = pkt + RN_BTH_LEN + RN_DETH_LEN;
@@ -403,8 +405,8 @@ bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p)
 	return true;
 }
 
-/* Return: the offset of a header in a packet with @opcode. The headers are in the order
- * of opcode.h.
+/* Return: the offset in bytes of the header @header in a packet with @opcode. Headers
+ * follow each other in the order of opcode.h.
  */
 static uint32_t find_header(uint8_t opcode, uint32_t header)
 {

@@ -86,12 +86,12 @@ struct rn_fault_rule {
 	/* RN_FAULT_FAIL: index of the verbs call in rn_fault_calls */
 	uint32_t call;
 
-	/* Which of the matching packets are hit: those with number nth to nth_last, every
-	 * one or every @every-th of them, each with a probability, and no more than
-	 * @count in all.
+	/* The next five members say which of the matching packets are hit: those with
+	 * number @nth to @nth_last; of these, every @every-th; each of these with the
+	 * probability @chance; and at most @count in all.
 	 */
-	/* first and last of the matching packets to be hit, counted from 1; nth_last 0:
-	 * without end
+	/* First and last of the matching packets that can be hit, counted from 1;
+	 * @nth_last 0: there is no last one.
 	 */
 	uint64_t nth, nth_last;
 	uint64_t every;
@@ -100,14 +100,14 @@ struct rn_fault_rule {
 
 	enum rn_fault_act act;
 	uint32_t copies;
-	/* DELAY: the delay; CUT: time until the link is up again; 0: when the rule
-	 * is removed
+	/* DELAY: the delay of the packet; CUT: time until the link is up again, or 0: it
+	 * is up again when the rule is removed.
 	 */
 	rn_ns time;
 	uint32_t places;
 	bool has_at;
-	/* CORRUPT: offset of the byte from the BTH on; negative: from the end, -1 being
-	 * the last byte of the ICRC
+	/* CORRUPT: offset in bytes, counted from the BTH; if negative, from the end of
+	 * the packet, -1 being the last byte of the ICRC.
 	 */
 	int32_t at;
 	/* CORRUPT: value that is XORed into the byte; 0: invert one bit, chosen at random
@@ -129,8 +129,9 @@ struct rn_fault_rule {
 
 	uint64_t seen; /* number of packets that matched the conditions so far */
 	uint64_t hits;
-	/* Random numbers for @chance and for @at: the seeds if packets have a fate,
-	 * otherwise the states of the generators.
+	/* Random numbers for @chance and for @at. If packets have a fate
+	 * (rn_fault_fate()), these are seeds, from which they are computed together with
+	 * the fate; otherwise these are the states of random number generators.
 	 */
 	uint64_t dice, where;
 };
@@ -150,8 +151,8 @@ struct rn_fault_packet {
 	uint32_t qpn; /* number of the local QP; 0: not known */
 	/* number of that QP in the order of creation, from 1; 0: not known */
 	uint32_t qp;
-	/* true: random numbers are computed from @fate; false: they are drawn one after
-	 * the other
+	/* True: random numbers for the packet are computed from @fate; false: they are
+	 * drawn one after the other.
 	 */
 	bool has_fate;
 	uint64_t fate;
@@ -174,8 +175,9 @@ extern const unsigned rn_fault_call_count;
 int rn_fault_rules_parse(const char *text, const char *name, struct rn_fault_rules *rules,
 			 char *err, size_t err_len);
 
-/* Read a file with rules. Return: its text, for free(); or NULL with errno and an error
- * text: EINVAL (the file contains a NUL), EFBIG, or why it cannot be read.
+/* Read a file with rules. Return: its text, which the caller frees by free(); or NULL
+ * with errno and an error text: EINVAL (the file contains a NUL), EFBIG, or why the file
+ * cannot be read.
  */
 char *rn_fault_file(const char *path, char *err, size_t err_len);
 
@@ -200,8 +202,8 @@ struct rn_fault_spec {
 int rn_fault_parse(const char *text, struct rn_fault_spec *spec, char *err,
 		   size_t err_len);
 
-/* Convert the short form into rules. The random numbers of each rule do not depend on
- * which other rules there are.
+/* Convert the short form into rules. Each of these has random numbers of its own, which
+ * do not depend on the other rules.
  */
 void rn_fault_of_spec(const struct rn_fault_spec *spec, struct rn_fault_rules *rules);
 
@@ -228,8 +230,8 @@ static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
 	return rn_token_is((struct rn_token){ s, len }, word);
 }
 
-/* Read a percentage such as "12.5%", 0 to 100 with up to four decimals, as parts
- * per million.
+/* Read a percentage such as "12.5%", from 0 to 100 and with up to four decimals. @ppm:
+ * out: parts per million.
  */
 bool rn_fault_percent(const char *s, size_t len, uint64_t *ppm);
 
@@ -247,14 +249,14 @@ bool rn_fault_time(const char *s, size_t len, rn_ns *time);
 void rn_fault_rules_select(struct rn_fault_rules *rules, const char *dev, int32_t pid,
 			   const char *program);
 
-/* Append the rules of @more, as many as there is room for. Their random numbers depend on
- * the seed of @more.
+/* Append the rules of @more, as many as there is room for. The random numbers of the
+ * appended rules depend on the seed of @more.
  */
 void rn_fault_rules_append(struct rn_fault_rules *rules,
 			   const struct rn_fault_rules *more);
 
-/* For each rule that is also in @old, copy the counts and random numbers that it
- * has there.
+/* For each rule of @rules that is also in @old, copy from there its counts and the states
+ * of its random numbers.
  */
 void rn_fault_rules_carry(struct rn_fault_rules *rules, const struct rn_fault_rules *old);
 
@@ -271,8 +273,8 @@ bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
 bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
 
 /* -------------------------------------------------------------- evaluating rules */
-/* Evaluate the rules for one packet, and count the packet. Return: the verdict, in which
- * the bit of each rule that hits the packet is set.
+/* Evaluate all rules for one packet, and count the packet. Return: the verdict, a bit set
+ * of the indices of the rules that hit the packet.
  */
 uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p);
 
@@ -282,9 +284,9 @@ uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_pack
 int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
 /* -------------------------------------------------------------- fates of packets */
-/* The fate of a packet is a number from which the random numbers for it are computed. It
- * is the same for the same packet in another run of a program, so the same seed has the
- * same effect on it.
+/* The fate of a packet is a number from which the random numbers for the packet are
+ * computed. In another run of the program the same packet has the same fate, so the same
+ * seed has the same effect on it.
  *
  * QPNs, PSNs, ports and the order of packets of several queue pairs differ from run to
  * run. The fate is computed from what stays the same: the number of the queue pair in the
@@ -300,14 +302,17 @@ enum {
 
 struct rn_fault_fates;
 
-/* Create the counts from which fates are computed. Return: NULL if there is no memory. */
+/* Create the memory of streams and counts from which fates are computed. Return: NULL if
+ * there is no memory.
+ */
 struct rn_fault_fates *rn_fault_fates_new(void);
 void rn_fault_fates_free(struct rn_fault_fates *fates);
 
 /**
  * rn_fault_fate() - Compute the fate of packet @p, and count that it has passed
- * @first:	First PSN of the requests of its connection and direction, or
- *		RN_FAULT_NO_PSN: the PSN of the first packet that passed
+ * @first:	First PSN of the requests of its connection and direction;
+ *		RN_FAULT_NO_PSN: not known, so the PSN of the first packet that passed
+ *		stands for it
  *
  * If there is no memory for a new queue pair, all its packets have the same fate.
  */
@@ -335,21 +340,22 @@ enum rn_fault_icrc {
 	RN_FAULT_ICRC_WRONG,
 };
 
-/* Fill in opcode, PSN and CM attribute of @p from a packet. Return: false, with nothing
- * written, if the packet is shorter than a BTH and an ICRC.
+/* Fill in opcode, PSN and CM attribute of @p from the packet @pkt. Return: true; false,
+ * with nothing written, if the packet is shorter than a BTH and an ICRC.
  */
 bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p);
 
-/* Apply a CORRUPT or SET rule to a packet of @len bytes, BTH to ICRC. Bytes and fields
- * beyond the end of the packet are ignored. @icrc: state of the ICRC, which is updated;
- * RN_FAULT_ICRC_WRONG stays.
+/* Apply a CORRUPT or SET rule to a packet of @len bytes, BTH to ICRC. A byte or field
+ * that the packet is too short to have is not changed. @fate: the fate of the packet, or
+ * NULL. @icrc: state of the packet's ICRC, which is updated; RN_FAULT_ICRC_WRONG stays as
+ * it is.
  */
 void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
 		   uint32_t len, enum rn_fault_icrc *icrc);
 
-/* Write a packet that acknowledges a request by @aeth, with its ICRC for identification
- * 0. @request: the request, of which at least the BTH is there; @flow: addresses of the
- * acknowledgement; @dest_qpn: QPN of the requester.
+/* Write a packet into @nak that acknowledges a request by @aeth. Its ICRC is right for
+ * the IPv4 identification 0. @request: the request, of which at least the BTH is there;
+ * @flow: addresses of the acknowledgement; @dest_qpn: QPN of the requester.
  */
 void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
 		     const struct rn_flow *flow, uint32_t dest_qpn,

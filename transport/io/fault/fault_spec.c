@@ -19,9 +19,9 @@ enum {
 	HOUR_S = 3600,
 };
 
-/* Read a decimal number such as "12.5", with at most @digits digits before the point,
- * and multiply it by @unit, a power of ten. Return: number of characters read; 0: not
- * a number.
+/* Read a decimal number such as "12.5", with at most @digits digits before the point.
+ * *@value: out: the number multiplied by @unit, a power of ten. Return: how many
+ * characters were read; 0: the text is not a number.
  */
 static size_t read_fixed(const char *s, size_t len, size_t digits, uint64_t unit,
 			 uint64_t *value)
@@ -105,8 +105,8 @@ static int find_item(const char *name, size_t len)
 	return len == 4 && memcmp(name, "seed", 4) == 0 ? SEED_ITEM : -1;
 }
 
-/* Read one item "NAME=VALUE" of @len bytes. @seen: bit set of the items before it, none
- * of which may come again.
+/* Read one item "NAME=VALUE" of @len bytes into @spec. @seen: bit set of the items before
+ * this one, which is added; no item may come twice. Return: false if the item is wrong.
  */
 static bool parse_item(const char *s, size_t len, struct rn_fault_spec *spec,
 		       unsigned *seen)

@@ -125,9 +125,9 @@ static bool is_same_letter(char c, char upper)
 	return c == upper || (upper >= 'A' && upper <= 'Z' && c == upper - 'A' + 'a');
 }
 
-/* Does the pattern of @len bytes at @s, in which "*" stands for any text, match the whole
- * of @name? If the part behind a star does not fit, the last star is made to cover one
- * character more.
+/* Does the pattern of @len bytes at @s match the whole of @name? "*" stands for any text.
+ * If the part of the pattern behind a star does not fit, the last star is made to cover
+ * one character more, and the part is tried again.
  */
 static bool is_like(const char *s, size_t len, const char *name)
 {
@@ -182,8 +182,9 @@ static bool add_ops(const char *s, size_t len, uint64_t *ops)
 	return found;
 }
 
-/* Read opcodes, separated by commas: names, which may contain "*" and may omit the
- * transport; numbers; or "request" and "response". @ops: out, bit set.
+/* Read a list of opcodes, separated by commas. Each is a name, which may contain "*" and
+ * may omit the transport; a number; or "request" or "response", which stand for many.
+ * @ops: out: bit set.
  */
 static bool read_opcodes(const char *s, size_t len, uint64_t ops[RN_FAULT_OPS / 64])
 {
@@ -215,8 +216,8 @@ static uint16_t like_mads(const char *s, size_t len)
 	return found;
 }
 
-/* Read names of CM messages, separated by commas, which may contain "*". @mads: out, bit
- * set with bit (attribute - RN_CM_REQ) for each.
+/* Read a list of names of CM messages, separated by commas; a name may contain "*".
+ * @mads: out: bit set; the bit of a message is its attribute ID - RN_CM_REQ.
  */
 static bool read_mad_names(const char *s, size_t len, uint16_t *mads)
 {
@@ -564,7 +565,9 @@ struct cursor {
 	const char *at, *end; /* the rest of the rule that is being read */
 	char *err;
 	size_t err_len;
-	/* bit set of the words that the rule has contained so far, by index in `words` */
+	/* Bit set of the words that the rule has contained so far. The bit of a word is
+	 * its index in `words`.
+	 */
 	uint64_t seen;
 	bool has_icrc;
 };
@@ -716,8 +719,8 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 	return 0;
 }
 
-/* Return: a hash (FNV-1a) of the words of a rule, which does not depend on the white
- * space between them.
+/* Return: a hash (FNV-1a) that identifies a rule. It is computed from the rule's words,
+ * and does not depend on the white space between them.
  */
 static uint64_t identify(const char *s, const char *end)
 {

@@ -26,8 +26,8 @@
 
 enum {
 	HELD_MAX = 16 << 20, /* maximum bytes of packets that are held in one direction */
-	/* maximum number of orders (effects on the device) that can be queued between two
-	 * calls of receive()
+	/* Maximum number of orders to the device (see struct pending) that can be queued
+	 * between two calls of receive().
 	 */
 	ORDERS_MAX = 64,
 	ECN_CE = 3,
@@ -39,23 +39,23 @@ enum {
 struct item {
 	TAILQ_ENTRY(item) link;
 	rn_ns due;
-	/* number of packets that are to leave before this one; 0: the packet leaves at
-	 * @due
+	/* Number of packets that are to leave before this one; 0: it does not wait for
+	 * other packets, but leaves at the time @due.
 	 */
 	uint32_t behind;
 	struct rn_flow flow;
 	uint32_t sgid_index;
 	uint32_t len;
-	/* more than one packet if this is a super-packet that the back end has begun
-	 * to send
+	/* More than one packet if this is a super-packet of which the back end has sent a
+	 * part.
 	 */
 	uint32_t seg_len, count;
 	uint16_t gro_idx;
 	bool has_fate;
 	/* number from which its random numbers are computed, see rn_fault_fate() */
 	uint64_t fate;
-	/* if the packet acknowledges a request of the peer in place of a local QP, and
-	 * its MSN is not known yet: number of that QP; otherwise 0
+	/* Number of a local QP if the packet acknowledges a request of the peer in place
+	 * of that QP, and its MSN is not known yet; otherwise 0.
 	 */
 	uint32_t answers_for;
 	uint8_t data[];
@@ -70,8 +70,8 @@ struct queues {
 	bool has_reordered; /* a packet in @held waits until others have gone first */
 };
 
-/* An order to the device (an effect on the device itself), which the device gets at the
- * next receive().
+/* An order: an effect of a rule on the device itself, such as an error of a QP. It is
+ * carried out in the next receive().
  */
 struct pending {
 	enum rn_fault_order what;
@@ -162,9 +162,9 @@ static void release_held(struct queues *q, struct item *it)
 	TAILQ_INSERT_TAIL(&q->ready, it, link);
 }
 
-/* Put a packet into the queue "held", until @it->due or until @it->behind packets have
- * gone first. If more than HELD_MAX bytes are held, the packets that are due first are
- * released early.
+/* Put a packet into the queue "held", where it waits until @it->due or until @it->behind
+ * packets have gone first. If more than HELD_MAX bytes are held then, release packets
+ * early, those that are due first.
  */
 static void hold_back(struct queues *q, struct item *it)
 {
@@ -192,8 +192,8 @@ static void release_due(struct queues *q, rn_ns now)
 		release_held(q, it);
 }
 
-/* Count that a packet leaves, for the packet in "held" that waits for others to go first,
- * if there is one.
+/* Count that a packet leaves. If a packet in "held" waits for a number of packets to go
+ * first, that number decreases, and at 0 the packet is released.
  */
 static void go_ahead(struct queues *q)
 {
@@ -254,7 +254,7 @@ static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
 }
 
 /* Send a NAK to the sender of the packet @it, in place of its receiver. The sender is the
- * peer or, if the packet is sent, our own QP.
+ * peer if @dir is RN_FAULT_RX; if @dir is RN_FAULT_TX, it is our own QP.
  */
 static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 			  const struct item *it, uint8_t syndrome)
@@ -279,8 +279,8 @@ static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 	reply = qpn ? new_item(&flow, nak, sizeof(nak)) : NULL;
 	if (!reply)
 		return;
-	/* The device has not handled the packets before the request yet, so the MSN is
-	 * filled in later, by close_answer().
+	/* The MSN of this NAK depends on the packets before the request, which the device
+	 * has not handled yet. So close_answer() fills it in later.
 	 */
 	reply->answers_for = dir == RN_FAULT_RX ? own : 0;
 	reply->sgid_index = f->host->sgid(f->host_ctx, &flow.src);
@@ -295,7 +295,9 @@ static bool is_reliable(uint8_t opcode)
 	       rn_opcode_class(opcode) == RN_CLASS_XRC;
 }
 
-/* Perform the part of rule @r that takes effect at once, and add the rest to @plan. */
+/* Perform the rule @r on the packet @it: do at once what takes effect at once, and add
+ * the rest to @plan.
+ */
 static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_rule *r,
 		       struct item *it, struct plan *plan)
 {
@@ -361,8 +363,8 @@ static void show_counts(struct rn_fault *f)
 	f->has_counted = false;
 }
 
-/* Fill in the MSN of @it, a NAK in place of a local QP. By now the device has handled the
- * packets before the request.
+/* Fill in the MSN of @it, a NAK that is sent in place of a local QP. By now the device
+ * has handled all packets before the request.
  */
 static void close_answer(const struct rn_fault *f, struct item *it)
 {
@@ -445,8 +447,8 @@ static enum rn_diagnostic_fault done_to(const struct plan *plan)
 						   : RN_DIAGNOSTIC_CHANGED;
 }
 
-/* Apply the rules whose bits are set in @verdict to the packet @it, which this
- * function owns.
+/* Apply to the packet @it the rules whose bits are set in @verdict, and queue the packet,
+ * unless they drop it. This function owns @it.
  */
 static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
 		      uint64_t verdict)
@@ -522,8 +524,8 @@ static void set_fate(const struct rn_fault *f, struct item *it, const struct jud
 }
 
 /* ---------------------------------------------------------------------- transmit() */
-/* Send each packet of @super by itself, after applying the rules, with the ICRC of a
- * single packet.
+/* Send each packet of @super by itself, after applying the rules to it. Each gets the
+ * ICRC that is right for a packet sent alone.
  */
 static void send_split(struct rn_fault *f, const struct rn_super *super,
 		       const struct judged *judged)
@@ -567,8 +569,8 @@ static int pass_whole(struct rn_fault *f, const struct rn_super *super)
 {
 	int rc = f->inner->ops->transmit(f->inner->ctx, super);
 
-	/* The rules have been applied to these packets, so they are accepted even if the
-	 * socket is full: they must not be judged twice.
+	/* The rules have been applied to these packets, and must not be applied to them a
+	 * second time. So they are accepted here even if the socket is full.
 	 */
 	if (rc == -EAGAIN && keep_whole(f, super))
 		rc = 0;
@@ -660,8 +662,8 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	return true;
 }
 
-/* Performs the actions that are due by time alone: gives orders to the device, ends a
- * link cut, and releases packets.
+/* Do what is due by time alone: give orders to the device, end a cut of the link, and
+ * release packets.
  */
 static void serve_due(struct rn_fault *f)
 {
@@ -733,8 +735,8 @@ struct rn_fault_rules *rn_fault_rules(struct rn_fault *f)
 	return &f->rules;
 }
 
-/* Never returns a connected socket, which numbers its packets: rules may drop some of
- * them.
+/* Returns no connected socket in any case. A connected socket numbers the packets that go
+ * through it, and rules may drop some of them.
  */
 static struct rn_tx_socket fault_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)

@@ -36,8 +36,8 @@ struct rn_fault_news {
 	bool is_unsent; /* the packet was dropped before it was sent */
 };
 
-/* Functions of the device, called under its lock. None may be NULL, except @tell and
- * where the comment says so.
+/* Functions that the device provides. They are called with the lock of the engine held.
+ * None may be NULL, except @tell and those whose comment says so.
  */
 struct rn_fault_host {
 	rn_ns (*now)(void *ctx);
@@ -47,27 +47,30 @@ struct rn_fault_host {
 	uint32_t (*sender)(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
 	/* Return: number of the QP that the local QP @qpn is connected to, or 0. */
 	uint32_t (*peer)(void *ctx, uint32_t qpn);
-	/* Return: position of @qpn in the order in which the process has created its QPs,
+	/* Return: which QP of the process @qpn is, in the order of creation and counted
 	 * from 1; 0: it is not a QP of this process.
 	 */
 	uint32_t (*place)(void *ctx, uint32_t qpn);
-	/* Return: the first PSN of the requests that local QP @qpn sends or, if @of_peer,
-	 * receives; RN_FAULT_NO_PSN: not known. May be NULL.
+	/* Return: the first PSN of the requests that the local QP @qpn sends or, if
+	 * @of_peer is true, receives; RN_FAULT_NO_PSN if it is not known. May be NULL.
 	 */
 	uint32_t (*first_psn)(void *ctx, uint32_t qpn, bool of_peer);
-	/* Return: the MSN (24 bits) of an acknowledgement of request @psn: sent by local
-	 * QP @qpn or, if @of_peer, by its peer.
+	/* Return: the MSN (24 bits) for an acknowledgement of the request @psn. If
+	 * @of_peer is false, the local QP @qpn sends the acknowledgement; if it is true,
+	 * the peer of that QP does.
 	 */
 	uint32_t (*msn)(void *ctx, uint32_t qpn, uint32_t psn, bool of_peer);
 	/* Return: index of @gid in the GID table; RN_GID_MAX: it is not there. */
 	uint32_t (*sgid)(void *ctx, const struct rn_gid *gid);
-	/* Carry out an order. @qpn: the QP; 0 for the link. Called at the start of
-	 * receive(), before packets are read, so it may call into the device.
+	/* Carry out an order to the QP @qpn or, if @qpn is 0, to the link. Called at the
+	 * start of receive(), before packets are read, so it may call into the device.
 	 */
 	void (*obey)(void *ctx, enum rn_fault_order order, uint32_t qpn);
 	/* Called after the rules' counts have changed, so that they can be published. */
 	void (*show)(void *ctx, const struct rn_fault_rules *rules);
-	/* Called for each packet that a rule has hit, before the packet is passed on. */
+	/* Called for each packet that a rule has hit, before the packet goes on. May be
+	 * NULL.
+	 */
 	void (*tell)(void *ctx, const struct rn_fault_news *news);
 };
 
@@ -88,10 +91,12 @@ struct rn_fault;
 struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *stats,
 			      const struct rn_fault_host *host, void *host_ctx);
 
-/* Free the layer. Packets that wait are lost; @inner is not freed. NULL is ignored. */
+/* Free the layer, but not the back end @inner. Packets that wait in it are lost. NULL is
+ * ignored.
+ */
 void rn_fault_free(struct rn_fault *f);
 
-/* Replace the rules by a copy of @rules, which have been selected for this device
+/* Replace the rules by a copy of @rules. The caller has selected those for this device
  * (rn_fault_rules_select()). A rule that was there before continues with its counts.
  * Packets that wait are released.
  */
@@ -105,8 +110,8 @@ struct rn_net *rn_fault_net(struct rn_fault *f);
 /* Replace the back end by another one for the same device. */
 void rn_fault_set_inner(struct rn_fault *f, struct rn_net *inner);
 
-/* Return: the time at which receive() is to be called next even if no packet has arrived;
- * RN_NEVER if nothing waits.
+/* Return: the time at which the caller must call receive() next, even if no packet has
+ * arrived; RN_NEVER if nothing waits.
  */
 rn_ns rn_fault_due(const struct rn_fault *f, rn_ns now);
 
