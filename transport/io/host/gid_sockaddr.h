@@ -15,8 +15,8 @@ union rn_sockaddr {
 	struct sockaddr_in6 in6;
 };
 
-/* Fill in @a from @gid and @port. @scope: interface index for a link-local address;
- * ignored for IPv4. Return: length of the address in bytes.
+/* Fill in @a from @gid and @port (in host order). @scope: the interface index of a
+ * link-local address; ignored for IPv4. Return: length of the address in bytes.
  */
 static inline socklen_t rn_gid_sockaddr(union rn_sockaddr *a, const struct rn_gid *gid,
 					uint16_t port, uint32_t scope)
@@ -35,8 +35,8 @@ static inline socklen_t rn_gid_sockaddr(union rn_sockaddr *a, const struct rn_gi
 	return sizeof(a->in6);
 }
 
-/* Makes a socket address as rn_gid_sockaddr() does, but with the scope 0 instead of
- * @ifindex if the address is not link-local.
+/* Makes a socket address as rn_gid_sockaddr() does. The scope is @ifindex if the address
+ * is link-local, and 0 otherwise.
  */
 static inline socklen_t rn_gid_sockaddr_on(union rn_sockaddr *a, const struct rn_gid *gid,
 					   uint16_t port, uint32_t ifindex)
@@ -44,7 +44,8 @@ static inline socklen_t rn_gid_sockaddr_on(union rn_sockaddr *a, const struct rn
 	return rn_gid_sockaddr(a, gid, port, rn_gid_is_link_local(gid) ? ifindex : 0);
 }
 
-/* Fill in the source of a packet, its address and port, from what recvmsg() has returned.
+/* Fill in the source address and source port of a packet in @flow. @from: the sender, as
+ * recvmsg() has returned it.
  */
 static inline void rn_flow_set_source(struct rn_flow *flow, const struct sockaddr *from)
 {

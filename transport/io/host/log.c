@@ -30,8 +30,8 @@ enum {
 };
 static _Atomic int target = UNREAD;
 
-/* Write a line to @fd. This function is not a cancellation point. If @fd is a pipe whose
- * reading end is closed, the SIGPIPE of the write is consumed here.
+/* Write a line to @fd, without being a cancellation point. If @fd is a pipe whose reading
+ * end is closed, the write raises SIGPIPE, which this function consumes.
  */
 static void write_line(int fd, const char *line, size_t len)
 {

@@ -53,9 +53,10 @@ int rn_log_check(const char *spec, char *err, size_t err_len);
 int rn_log_file_fd(void);
 
 /* Report an error in two forms: a number for the program, and an error text (one
- * sentence) for its user. Write the error text to @err (which may be NULL with @err_len
- * 0), cut off if it is too long. In @fmt, %m stands for the text of the error @rc. Keeps
- * errno. Return: @rc, a negative errno, so that a caller can write return rn_fail(...).
+ * sentence) for its user. Writes the error text to @err (which may be NULL with @err_len
+ * 0), and cuts it off if it is too long. In @fmt, %m stands for the text of the error
+ * @rc. Keeps errno. Return: @rc, a negative errno, so that a caller can write return
+ * rn_fail(...).
  */
 int rn_fail(char *err, size_t err_len, int rc, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -78,8 +78,9 @@ static bool gid_parse(struct rn_gid *gid, const char *text, size_t len)
 	return inet_pton(AF_INET6, copy, gid->raw) == 1;
 }
 
-/* Does the entry of getifaddrs() belong to interface @ifname? In a name such as "eth0:1",
- * the part from the colon on is the label of an IPv4 address and not compared.
+/* Does the entry of getifaddrs() belong to the interface @ifname? The name in an entry
+ * may be like "eth0:1"; the part from the colon on is the label of an IPv4 address, and
+ * is not compared.
  */
 static bool is_entry_of(const struct ifaddrs *ifa, const char *ifname)
 {
@@ -115,10 +116,10 @@ static bool has_address(const struct discovery *d, const char *ifname,
 	return false;
 }
 
-/* Can a socket be bound to the IPv6 address @want? False while duplicate address
- * detection runs or if it has failed, unless the address is optimistic. getifaddrs() does
- * not report this; /proc/net/if_inet6 does, by flags of <linux/if_addr.h>. Without that
- * file (no /proc) every address counts as usable.
+/* Can a socket be bound to the IPv6 address @want? No while duplicate address detection
+ * runs, or if it has failed, unless the address is optimistic. getifaddrs() does not
+ * report this; /proc/net/if_inet6 does, by flags of <linux/if_addr.h>. Without that file
+ * (no /proc) every address counts as usable.
  */
 static bool is_cleared(const struct rn_gid *want, uint32_t ifindex)
 {
@@ -294,8 +295,8 @@ static bool read_salt(const char *path, uint64_t *salt)
 	return ok;
 }
 
-/* Writes a fresh number to a new file, and renames that to @path unless another process
- * has created @path before.
+/* Writes a fresh number to a new file, and renames the file to @path. If another process
+ * has created @path meanwhile, that one remains.
  */
 static void make_salt(const char *path)
 {
@@ -313,9 +314,10 @@ static void make_salt(const char *path)
 	unlink(own);
 }
 
-/* Returns the number that goes into the GUIDs of this user's devices. It is drawn once
- * and kept in the runtime directory, so all processes of the user have the same GUIDs;
- * other users cannot read it. Return: 0 if there is no such directory.
+/* Returns a secret number that goes into the GUIDs of this user's devices. It is drawn
+ * once and kept in a file in the runtime directory. So all processes of the user have the
+ * same GUIDs, and other users cannot read the number. Returns 0 if there is no such
+ * directory.
  */
 static uint64_t guid_salt(void)
 {
@@ -383,8 +385,8 @@ static bool find_iface(const struct discovery *d, const char *ifname, struct ifa
 	return found;
 }
 
-/* Fill in index and MTU of the interface @dev->ifname. Return: false if the interface
- * has disappeared.
+/* Fill in the index and the MTU of the interface @dev->ifname. Return: true; false if the
+ * interface does not exist any more.
  */
 static bool query_iface(struct rn_netdev *dev)
 {

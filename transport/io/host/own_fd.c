@@ -24,15 +24,16 @@ enum {
 
 struct identity {
 	dev_t dev;
-	/* inode; equal for all descriptors of a kind that has no file, such as eventfds
+	/* Inode number. Descriptors without a file, such as eventfds, have equal inode
+	 * numbers.
 	 */
 	ino_t ino;
 };
 
-/* Which descriptors are kept, one bit for each, and the identity of each. They change
- * with the lock held; the bits are also read without it. A number that is kept is looked
- * up with the lock held, so that no other thread closes it and keeps a new file under the
- * same number in between. The lock is free in a fork child.
+/* Which descriptors are kept, one bit for each, and the identity of each. Both are
+ * changed with @lock held; the bits are also read without it. To compare the identity of
+ * a kept descriptor, the lock is held, so that no other thread closes the descriptor and
+ * keeps a new file under the same number in between. In a fork child the lock is free.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t kept[WORDS];
@@ -195,8 +196,8 @@ enum {
 	NAME_TRIES = 64,
 };
 
-/* Copy @pattern with "%p" replaced by the process id. Return: false if the result does
- * not fit.
+/* Copy @pattern to @out, with "%p" replaced by the process id. Return: true; false if the
+ * result does not fit into @out_len bytes.
  */
 static bool expand_pid(char *out, size_t out_len, const char *pattern)
 {

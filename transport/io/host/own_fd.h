@@ -26,7 +26,7 @@ enum {
 	RN_OWN_FD_NONE = INT32_MAX,
 };
 
-/* Return: the lowest kept descriptor that is not below @from; RN_OWN_FD_NONE if there is
+/* Return: the lowest kept descriptor that is @from or above; RN_OWN_FD_NONE if there is
  * none, or if this process is a fork child of the process that keeps them.
  */
 typedef int rn_own_fd_next_fn(int from);
@@ -38,35 +38,36 @@ rn_own_fd_next_fn rn_own_fd_next;
 typedef void rn_fd_watch_fn(rn_own_fd_next_fn *next);
 
 /* Keep @fd, that is, protect it from being closed by the program, until
- * rn_own_fd_forget(), which must be called before close(). Return: @fd. A negative @fd is
- * ignored.
+ * rn_own_fd_forget() is called. The caller must do that before it calls close(). A
+ * negative @fd is ignored. Return: @fd.
  */
 int rn_own_fd_keep(int fd);
 
-/* Stop keeping @fd. Return: false if @fd was kept, but the number belongs to another file
- * now, which must not be closed; otherwise true.
+/* Stop keeping @fd. Return: true if the caller may close @fd; false if its number belongs
+ * to another file now, which must not be closed.
  */
 bool rn_own_fd_forget(int fd);
 
-/* Returns false if @fd is recorded as Rocin's own but the number belongs to another file
- * now; otherwise true. Costs a system call.
+/* Is the number @fd still that of the file which Rocin keeps under it? Returns true also
+ * if @fd is not kept. Costs a system call.
  */
 bool rn_own_fd_is_there(int fd);
 
-/* Returns true if rn_own_fd_is_there() is true for all recorded descriptors. Costs a
- * system call for each of them.
+/* Is rn_own_fd_is_there() true for all kept descriptors? Costs a system call for each of
+ * them.
  */
 bool rn_own_fd_all_there(void);
 
 /* --------------------------------------------- functions for any descriptor */
-/* Move @fd above the three standard descriptors, because some programs close and reopen
- * those. Return: the new descriptor, close-on-exec, or @fd if it is above already; on
- * failure -errno, and @fd is closed.
+/* Move @fd to a number above those of the three standard descriptors, because some
+ * programs close and reopen these. Return: the new descriptor, which is close-on-exec;
+ * @fd if it is above them already; -errno on failure, and then @fd is closed.
  */
 int rn_fd_raise(int fd);
 
 /* Move a descriptor that a system call has just returned above the standard ones, and
- * keep it. Return: the descriptor; or -1 with errno, also if @fd is negative.
+ * keep it. Return: the new descriptor; -1 with errno on failure, also if @fd is negative
+ * because the system call has failed.
  */
 int rn_fd_own(int fd);
 
@@ -82,8 +83,8 @@ void rn_fd_close(int fd);
  *
  * In a fork child, rn_own_file_write() does nothing, so data that libc had buffered at
  * the fork does not reach the file twice. After the first failed write nothing more is
- * written; the same holds at the limit on file sizes (RLIMIT_FSIZE), because a write
- * beyond it would kill the program.
+ * written. The limit on file sizes (RLIMIT_FSIZE) counts as a failure, too, because a
+ * write beyond it would kill the program.
  *
  * Threads: the calls for one file are made under one lock.
  */

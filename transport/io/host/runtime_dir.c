@@ -92,9 +92,9 @@ static int use_explicit(const char *wish, char *dir, size_t dir_len, char *err,
 
 /* ---- Directories in a place for all users ---- */
 
-/* Return: the number of this process's user outside its user namespace. It differs
- * between users that have the same number inside: for instance, root of a namespace is,
- * outside, the user who created it.
+/* Return: the user ID of this process outside its user namespace. Users that have the
+ * same ID inside, such as 0, have different ones outside: the root of a namespace is,
+ * outside, the user who created the namespace.
  */
 static unsigned user_outside(void)
 {
@@ -109,8 +109,9 @@ static unsigned user_outside(void)
 	return found;
 }
 
-/* Find those directories NAME.* in @parent that this user owns and that are private, and
- * write the path of the first by name to @dir. Return: 0 or -ENOENT.
+/* Find the directories NAME.* in @parent that this user owns and that are private. Write
+ * the path of the one whose name sorts first to @dir. Return: 0, or -ENOENT if there is
+ * none.
  */
 static int find_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -133,9 +134,9 @@ static int find_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return best[0] ? format_path(dir, dir_len, parent, best) : -ENOENT;
 }
 
-/* Find or make a directory of this user with a name that nobody can guess, because
+/* Find or make a directory of this user whose name nobody can guess. It is needed if
  * another user owns the plain name, by chance or on purpose. If two processes make one at
- * the same time, both use the first by name. Return: 0 or -errno.
+ * the same time, both use the one whose name sorts first. Return: 0 or -errno.
  */
 static int make_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {

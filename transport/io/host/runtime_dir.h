@@ -50,14 +50,14 @@ int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len);
  */
 void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *suffix);
 
-/**
+/* *
  * rn_open_plain() - Open a file that Rocin has made, without waiting for anybody
  * @dir:	Descriptor of the directory that @path begins at, or AT_FDCWD
  * @flags:	As of open(2). A symbolic link is not followed, and the descriptor is
  *		closed by exec(); with O_CREAT the file has mode 0600
  *
- * A process that may write to the directory can put a fifo there, on which open(2) waits
- * for another process.
+ * A process that may write to the directory can put a fifo there. A plain open(2) would
+ * wait for the other end of the fifo; this function does not.
  *
  * Return: a descriptor, or -1 with errno; EINVAL: it is no regular file.
  */

@@ -44,8 +44,8 @@ struct rn_uring {
 static struct uring_api api;
 static bool has_api;
 
-/* Load the library and find its functions. It is never unloaded, because a program may
- * open and close devices often.
+/* Load liburing and find its functions. The library is never unloaded, because a program
+ * may open and close devices often.
  */
 static void load_liburing(void)
 {
@@ -76,8 +76,9 @@ static void load_liburing(void)
 }
 
 /* ---------------------------------------------- opening and closing of a queue */
-/* Make a queue with the first entry of `flags` that this kernel accepts; for flags that
- * it does not know the kernel returns EINVAL.
+/* Make a queue with the first of the sets of `flags` for @use that this kernel accepts.
+ * The kernel returns EINVAL for flags that it does not know. Return: as
+ * io_uring_queue_init().
  */
 static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
 {

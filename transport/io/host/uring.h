@@ -42,8 +42,9 @@ enum rn_uring_use {
 struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *err,
 			       size_t err_len);
 
-/* Close the queue. NULL is ignored. Pending requests are cancelled some time later, so
- * the caller first ends those that hold a descriptor open.
+/* Close the queue. The kernel cancels pending requests some time later, and until then
+ * they hold their descriptors open; so the caller ends those that matter first. NULL is
+ * ignored.
  */
 void rn_uring_close(struct rn_uring *u);
 

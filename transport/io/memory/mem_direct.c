@@ -24,8 +24,8 @@ static inline void *pointer(rn_iova addr)
 	return (void *)(uintptr_t)addr; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* For functions whose accesses race with those of the program by design; a sanitizer
- * would report them as errors.
+/* Attribute of functions whose accesses race with those of the program by design. Without
+ * it, sanitizers of compilers would report the accesses as errors.
  */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
@@ -87,7 +87,7 @@ static inline RACY void load_once(void *dst, const void *src, unsigned size)
 	}
 }
 
-/* Return: size in bytes of the largest naturally aligned store at @addr that is not
+/* Return: size in bytes of the largest store that is naturally aligned at @addr and not
  * longer than @len.
  */
 static inline unsigned piece(uintptr_t addr, size_t len)
@@ -152,8 +152,8 @@ static void copy_body(uint8_t *dst, const uint8_t *src, size_t blocks)
 	copy_blocks(dst, src, blocks);
 }
 
-/* Copy 16 bytes at a time in ascending order, but leave 1 to 16 bytes at the end to the
- * caller. Return: number of bytes copied.
+/* Copy 16 bytes at a time in ascending order. The last 1 to 16 of the @len bytes are left
+ * to the caller. Return: number of bytes copied.
  */
 static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -166,7 +166,7 @@ static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t l
 	return at;
 }
 
-/* Copy in ascending order. Each piece is written by one store, the last one with
+/* Copy in ascending order of addresses, by naturally aligned stores. The last store has
  * release semantics.
  */
 static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
@@ -208,8 +208,8 @@ static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 	}
 }
 
-/* Copy to memory that no other thread reads meanwhile. The stores need no order, and
- * bytes may be stored twice.
+/* Copy to memory that no other thread reads meanwhile. So the stores may have any order,
+ * and bytes may be stored twice.
  */
 static RACY void copy_in(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -323,8 +323,9 @@ static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
 	return found;
 }
 
-/* Execute an atomic without a fault handler: first read the word by a system call, to see
- * whether it is mapped. If the program unmaps it right after that, the atomic faults.
+/* Execute an atomic when there is no fault handler. First it reads the word by a system
+ * call, to see whether the word is mapped. If the program unmaps it right after that, the
+ * atomic raises a fault in the program.
  */
 static enum rn_mem_result vm_atomic(const struct rn_mem_atomic_req *req, uint64_t *orig)
 {

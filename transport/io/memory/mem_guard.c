@@ -71,8 +71,9 @@ static struct guarded_signal *find_signal(int sig)
 	return &signals[sig == SIGBUS];
 }
 
-/* Set the kernel's action for @sig. rn_guard_thread.is_setting tells a library that
- * intercepts sigaction() that the call does not come from the program.
+/* Set the kernel's action for @sig. While rn_guard_thread.is_setting is true, a library
+ * that intercepts sigaction() knows that the call does not come from the program. Return:
+ * as sigaction().
  */
 static int set_action(int sig, const struct sigaction *act)
 {
@@ -161,9 +162,10 @@ static void deliver_signal(struct chained *c, int sig, siginfo_t *info, void *ct
 		act->sa_handler(sig);
 }
 
-/* Was this handler called by another handler that we have called, which passes the signal
- * on to us? True if siginfo is the same and the stack is deeper. (If that handler had
- * jumped out, a new signal would have other siginfo, or a frame that is not deeper.)
+/* Were we called by another handler that we have called ourselves, and which passes the
+ * signal on to us? Yes if siginfo is the same and the stack is deeper. (If that handler
+ * had jumped out, a new signal would have another siginfo, or a frame that is not
+ * deeper.)
  */
 static bool on_chain(const struct rn_guard_thread *t, const siginfo_t *info,
 		     const char *here)
@@ -262,9 +264,9 @@ static unsigned known_entries(struct guarded_signal *s)
 	return count < CHAIN_MAX ? count : CHAIN_MAX;
 }
 
-/* Find the entry for this action, or add one. Two threads, or a signal handler that
- * interrupts this function, may add the same action twice. Return: NULL if no entry is
- * free.
+/* Find the entry for the action @act, or add one. Two threads may add the same action
+ * twice; so may a signal handler that interrupts this function. Return: the entry; NULL
+ * if there is none and no entry is free.
  */
 static struct chained *remember(struct guarded_signal *s, const struct sigaction *act)
 {
@@ -285,8 +287,8 @@ static struct chained *remember(struct guarded_signal *s, const struct sigaction
 	return c;
 }
 
-/* Read the kernel's action for @sig, rather than what an intercepting library would
- * report. Return: 0; or -1 with errno.
+/* Read the action for @sig that the kernel has, and not the one that an intercepting
+ * library would report. Return: 0; or -1 with errno.
  */
 static int get_action(int sig, struct sigaction *found)
 {
@@ -339,8 +341,9 @@ int rn_guard_install(void)
 }
 
 /* ------------------------------------------ calls of sigaction() by the program */
-/* Write to @old the action that the kernel would report if our handler did not exist.
- * @is_spent: the action had SA_RESETHAND and has run.
+/* Write to @old the action of @c as the kernel would report it if our handler did not
+ * exist. @is_spent: the action had SA_RESETHAND and has run, so the kernel would have
+ * reset it.
  */
 static void show_action(const struct chained *c, bool is_spent, struct sigaction *old)
 {
@@ -349,8 +352,8 @@ static void show_action(const struct chained *c, bool is_spent, struct sigaction
 		old->sa_handler = SIG_DFL;
 }
 
-/* Is our handler the one that the kernel knows, in front of the program's? False in a
- * child, which may share our memory (vfork) and has no device.
+/* Does the kernel call our handler, in front of the program's? False in a child process,
+ * which may share our memory (vfork) and has no device.
  */
 static bool is_in_front(const struct guarded_signal *s)
 {
@@ -367,16 +370,17 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 	if (!is_in_front(s))
 		return false;
 	was = atomic_load(&s->newest);
-	/* The program got our handler from sigaction() before calls were intercepted, and
-	 * sets it again: restore the entry that was in front before.
+	/* The program got our handler from sigaction() before its calls were intercepted,
+	 * and sets it again now. So restore the program's handler that was the newest one
+	 * before.
 	 */
 	if (act && is_ours(act)) {
 		c = atomic_load(&was->before) ? atomic_load(&was->before) : was;
 	} else {
 		c = act ? remember(s, act) : was;
 	}
-	/* All entries are used: let the kernel have the program's handler. Copies are
-	 * then made by system calls, which are slow.
+	/* All entries are used, so let the kernel call the program's handler in place of
+	 * ours. From now on copies are made by system calls, which are slow.
 	 */
 	if (!c) {
 		atomic_store(&ready, false);
@@ -384,8 +388,9 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 	}
 	is_spent = atomic_load(&c->spent);
 	if (act) {
-		/* If the program sets our handler again, a handler behind it that is
-		 * marked as spent stays marked.
+		/* A new setting of a handler with SA_RESETHAND makes it usable again. But
+		 * if the program sets our handler, the program's handler behind it stays
+		 * marked as spent.
 		 */
 		if (!is_ours(act))
 			atomic_store(&c->spent, false);
@@ -406,8 +411,8 @@ static void mask_changed(void)
 	rn_guard_thread.until_refresh = 0;
 }
 
-/* Only one copy of this file in the process passes @first = true, because its handler
- * must not be behind the handler of another copy.
+/* Only one copy of this file in the process may have @first = true. With two, the handler
+ * of one copy would be behind that of the other.
  */
 void rn_guard_watch(bool first)
 {

@@ -58,8 +58,8 @@ struct rn_guard {
 	sigset_t mask;
 };
 
-/* Install the handler, or put it back in front if the program has replaced it. To be
- * called when memory is registered, and from time to time.
+/* Install the handler, or put it back in front if the program has replaced it. The owner
+ * of the device calls this when memory is registered, and from time to time.
  *
  * Return: 0; -ENOSPC if the program has set more different handlers than can be recorded;
  * or the error of sigaction(). After an error rn_guard_ready() is false, and the caller
@@ -70,24 +70,24 @@ int rn_guard_install(void);
 bool rn_guard_ready(void);
 
 /* Put our handler in front of @act, which the program has just set for SIGSEGV or SIGBUS.
- * If @act is our own handler, forget the newest of the program's handlers instead. Does
- * nothing while this thread is in a call of sigaction() from here. Called by the library
- * that intercepts such calls; async-signal-safe.
+ * If @act is our own handler, which the program has restored, forget the newest of the
+ * program's handlers instead. Does nothing while this thread is in a call of sigaction()
+ * from here. Called by the library that intercepts such calls; async-signal-safe.
  */
 void rn_guard_renew(int sig, const struct sigaction *act);
 
 /* Register with the library that intercepts the program's calls of sigaction() and of
  * functions that change signal masks, if there is one. From then on no such call removes
  * our handler, and a thread that blocks the signals is noticed at its next access.
- * @first: this copy of the file owns the handler that the kernel knows; false: after each
- * call of the program, our handler is put in front again. To be called once, not in a
- * signal handler.
+ * @first: this copy of mem_guard.c owns the handler that the kernel knows; false: after
+ * each call of the program, our handler is put in front again. The caller calls this
+ * once, not in a signal handler.
  */
 void rn_guard_watch(bool first);
 
 /* A function that the handler calls first at every SIGSEGV, with the faulting address. It
- * returns true if the faulting instruction is to run again. There is one such function
- * for each copy of this file; it must not fault itself.
+ * returns true if the faulting instruction is to run again. Each copy of mem_guard.c in
+ * the process has one such function or none. The function must not fault itself.
  */
 typedef bool rn_guard_trap_fn(uintptr_t addr);
 void rn_guard_set_trap(rn_guard_trap_fn *fn);
@@ -109,8 +109,8 @@ struct rn_guard_thread {
 	bool is_setting;
 	bool is_store; /* the last fault was caused by a store */
 	void *context; /* ucontext_t of the last fault */
-	/* position in the chain of the program's handlers while one of them runs;
-	 * see on_chain()
+	/* Position in the chain of the program's handlers, while one of them runs; see
+	 * on_chain() in mem_guard.c.
 	 */
 	const siginfo_t *chain_info;
 	const char *chain_frame;
@@ -123,8 +123,8 @@ struct rn_guard_thread {
 extern __thread struct rn_guard_thread rn_guard_thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Read the thread's signal mask and unblock the two signals; @g keeps the old mask if one
- * of them was blocked.
+/* Read the thread's signal mask and unblock SIGSEGV and SIGBUS. If one of them was
+ * blocked, @g keeps the old mask for rn_guard_restore_mask().
  */
 void rn_guard_unblock(struct rn_guard *g, struct rn_guard_thread *t);
 void rn_guard_restore_mask(const struct rn_guard *g);
@@ -181,8 +181,8 @@ struct rn_signal_watch {
 	bool (*is_own)(void);
 	/* Called after the program has successfully set @act for the signal @sig. */
 	void (*renew)(int sig, const struct sigaction *act);
-	/* Called when the signal mask of this thread may have changed, or is about to
-	 * change.
+	/* Called by the library when the signal mask of this thread may have changed, or
+	 * is about to change.
 	 */
 	void (*mask_changed)(void);
 };

@@ -107,9 +107,10 @@ int rn_spawn(const struct rn_spawn *s)
 }
 
 /* ----------------------------------------- descriptors for the new program */
-/* Moves @fd to a number above those of the program's descriptors, so that the later
- * dup3() to its final number clears close-on-exec. Returns 0 with the new descriptor in
- * @out, or -errno with -1 in @out.
+/* Replaces @fd, which is closed, by a copy with a number above those that the new
+ * program's descriptors will have, so that the later dup3() to its final number really
+ * makes a copy, which is not close-on-exec. Returns 0 with the new descriptor in @out, or
+ * -errno with -1 in @out.
  */
 static int keep_raised(int fd, int *out)
 {

@@ -27,8 +27,8 @@ struct rn_spawn {
 int rn_spawn(const struct rn_spawn *s);
 
 /* Open /dev/null, and a pipe with @flags as for pipe2(). The descriptors are
- * close-on-exec, and their numbers are RN_SPAWN_FDS or above. Return 0 or -errno;
- * descriptors that could not be opened are -1.
+ * close-on-exec, and their numbers are RN_SPAWN_FDS or above. Both return 0 or -errno; a
+ * descriptor that could not be opened is set to -1.
  */
 int rn_spawn_null(int *fd);
 int rn_spawn_pipe(int *read_fd, int *write_fd, int flags);

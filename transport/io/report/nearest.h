@@ -5,12 +5,13 @@
 
 #include <stddef.h>
 
-/**
+/* *
  * rn_nearest() - Find the known word that is most like @word
  * @name:	Returns known word @i of @arg
  * @count:	Number of known words
  *
- * Parts of words, between '/', '-', '_' and blanks, may stand in another order.
+ * The parts of a word, which '/', '-', '_' and blanks separate, may stand in another
+ * order.
  *
  * Return: that with the fewest letters to insert, delete or replace (the first one of
  *	   several); NULL if there is no known word.

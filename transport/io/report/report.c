@@ -161,8 +161,8 @@ void rn_report_stack(struct rn_report_body *b, const char *what, uint32_t stack)
 	b->text[b->used] = '\0';
 }
 
-/* Puts the text with functions and lines of its frames into r->named. Returns false if
- * they cannot be found.
+/* Writes the text of the finding into r->named, with functions and lines in place of its
+ * frames. Returns false if these cannot be found.
  */
 static bool find_lines(struct rn_report *r)
 {
@@ -364,8 +364,8 @@ static void write_junit_ends(struct rn_report *r)
 	(void)!pwrite(r->junit_fd, tail, sizeof(tail) - 1, r->junit_end);
 }
 
-/* Appends the finding to the JUnit file. @report: text of the finding; NULL: the finding
- * is suppressed.
+/* Appends the finding to the JUnit file. @report: the text of the finding; NULL if the
+ * finding is suppressed.
  */
 static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 			const char *report)

@@ -24,9 +24,9 @@ enum {
 	RN_REPORT_EXIT_CODE = 66, /* exit code if the user gives none */
 };
 
-/* The destinations of reports and the reactions to findings, set by the words exitcode=N,
- * log=FILE, json=FILE, junit=FILE, suppress=FILE, symbolize=off, summary, break. In names
- * of files %p is replaced by the process id.
+/* Where reports go, and what happens after a finding. A user sets them by the words
+ * exitcode=N, log=FILE, json=FILE, junit=FILE, suppress=FILE, symbolize=off, summary,
+ * break. In names of files %p is replaced by the process id.
  */
 struct rn_report_options {
 	char log[RN_REPORT_PATH]; /* empty: standard error */
@@ -72,8 +72,9 @@ struct rn_report {
 	char escaped[8 * RN_REPORT_TEXT];
 };
 
-/* Opens the files. @r->options, .setting and .suite are set. A file that cannot be opened
- * is named on standard error, and left out. @rules: as for rn_suppress_read().
+/* Opens the files that @r->options names. The caller has set @r->options, @r->setting and
+ * @r->suite before. If a file cannot be opened, that is said on standard error, and the
+ * writer goes on without it. @rules: as for rn_suppress_read().
  */
 void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules);
 

@@ -19,10 +19,11 @@ enum {
 	TRIES = 16,
 	FRAMES_MAX = 24,
 	FRAMES_SHOWN = 12,
-	/* Stacks that are known of a thread: SETS, a power of two, of WAYS each. A call
-	 * that is not found there costs 1 to 2 us, a hundred times as much as one that
-	 * is. Most programs have few places from which they post and poll, but the places
-	 * of some share a set by chance.
+	/* Size of the cache of the stacks of one thread: SETS sets, a power of two, of
+	 * WAYS entries each. A call whose stack is not found there costs 1 to 2 us, a
+	 * hundred times as much as one whose stack is. Most programs have few places from
+	 * which they post and poll, but by chance several of these may belong to the same
+	 * set.
 	 */
 	SETS = 16,
 	WAYS = 4,
@@ -112,7 +113,8 @@ uint32_t rn_stacks_take(void)
 }
 
 /* -------------------------------------------------- the cache of each thread */
-/* A stack that a thread had, and the addresses at which its return addresses are stored.
+/* An entry of the cache: a stack that the thread had, and the addresses in memory at
+ * which the return addresses of that stack are stored.
  */
 struct caller {
 	/* address of the frame of the function that asked; 0: the entry is free */
@@ -147,8 +149,9 @@ static struct caller *set_of(struct callers *callers, uintptr_t top, const void 
 	return callers->of[(hash >> 32) % SETS];
 }
 
-/* Does each slot of the cached stack still contain the same return address? The slots are
- * in frames of other functions, which the compiler's sanitizers may report as errors.
+/* Do the places in memory where the cached stack had its return addresses still contain
+ * the same ones? These places are in frames of other functions, so sanitizers of
+ * compilers could report the reads as errors.
  */
 __attribute__((no_sanitize_address, no_sanitize_thread)) static bool
 is_same_stack(const struct caller *c)
@@ -159,8 +162,9 @@ is_same_stack(const struct caller *c)
 	return true;
 }
 
-/* The address to which a frame returns is stored just below its end, on x86-64. Elsewhere
- * it is not found there, and the stack is unwound each time.
+/* Adds a frame. On x86-64 the address to which a frame returns is stored just below its
+ * end. On other processors it is not found there; then the stack cannot be cached, and is
+ * unwound each time.
  */
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 {
@@ -177,8 +181,9 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 	return c->count == FRAMES_MAX ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* Moves the frames whose return addresses can be compared to the front. Returns whether
- * there are any, and all of the callers are among them.
+/* Keeps in @c, from the address @from on, the frames whose return addresses can be
+ * compared, and drops the others. Returns true if at least one is left, and none from
+ * @from on was dropped.
  */
 static bool keep_comparable(struct caller *c, void *from)
 {
@@ -240,9 +245,9 @@ static bool is_signal_frame(const Dl_info *info, const char *module)
 	return !info->dli_sname && strncmp(module, "libc.so", 7) == 0;
 }
 
-/* Is this a frame that reports leave out? True for frames of Rocin's libraries, of the
- * compiler's sanitizers, and for the first frame if it is that of a signal. @is_signal:
- * out: whether the frame is that of a signal.
+/* Is @at a frame that reports leave out? That is a frame of Rocin's libraries or of the
+ * compiler's sanitizers; or the first frame, if it is the one by which the kernel enters
+ * a signal handler. @is_signal: out: whether it is the latter.
  */
 static bool is_ours(void *at, bool is_first, bool *is_signal)
 {
@@ -258,9 +263,9 @@ static bool is_ours(void *at, bool is_first, bool *is_signal)
 	       strncmp(name, "libtsan", 7) == 0 || *is_signal;
 }
 
-/* Finds the frames to show: [*first, the returned value). @is_return: out: true if @first
- * is a return address; false if it is the address at which a signal interrupted the
- * function.
+/* Finds the frames to show: those from index *@first up to, but not including, the index
+ * that is returned. @is_return: out: true if frame *@first is a return address; false if
+ * it is the address at which a signal interrupted the function.
  */
 static uint32_t shown_frames(const struct stack *s, uint32_t *first, bool *is_return)
 {

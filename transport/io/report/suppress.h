@@ -49,9 +49,9 @@ struct rn_rule_names {
 int rn_suppress_read(struct rn_suppress *s, const char *path,
 		     const struct rn_rule_names *rules, char *err, size_t err_len);
 
-/* Is a finding of @rule suppressed if its stack has a frame of @function in @module? For
- * callers that know the names of functions without dynamic symbols, from debug
- * information.
+/* Do the suppressions cover a finding of @rule if its stack has a frame of @function in
+ * @module? For callers that know, from debug information, the names of functions that
+ * have no dynamic symbol.
  */
 bool rn_suppress_has_frame(const struct rn_suppress *s, const char *rule,
 			   const char *function, const char *module);
