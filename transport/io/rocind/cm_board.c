@@ -20,8 +20,8 @@ enum {
 	LINE = 64,
 	/* number of entries that get memory at first; it is doubled when needed */
 	RESERVE_FIRST = 64,
-	/* maximum attempts to read an entry; the writer may have been stopped in the
-	 * middle of writing
+	/* Maximum number of attempts to read an entry. More would not help if the writer
+	 * was stopped in the middle of writing.
 	 */
 	READS_MAX = 16,
 };
@@ -38,10 +38,10 @@ struct entry {
 	_Atomic uint64_t word[WORDS];
 };
 
-/* The shared form of struct rn_cm_life. Memory order: message passing (MP); a reader
- * that sees @channel sees the other fields, which were written before. There is no
- * sequence lock: rocind may have ended in the middle of writing, and the fields are
- * read afterwards.
+/* The shared form of struct rn_cm_life. Memory order: message passing (MP); a reader that
+ * sees @channel sees the other fields, which were written before. There is no sequence
+ * lock, because programs read the fields after rocind has ended, perhaps in the middle of
+ * writing.
  */
 struct life {
 	_Atomic uint64_t channel, uid;
@@ -58,7 +58,8 @@ struct rn_cm_board_memory {
 	/* contents that are written before any other process has the memory */
 	_Alignas(LINE) struct head head;
 	/* For each kind, the number of entries of @life that have memory; it only grows.
-	 * A program reads no entry beyond, because reading it would allocate memory.
+	 * A program reads no entry beyond that number, because reading it would allocate
+	 * memory.
 	 */
 	_Atomic uint32_t lives[RN_CM_KINDS];
 	struct entry entry[RN_CM_BOARD_IDS];
@@ -105,7 +106,7 @@ static int open_memory(struct rn_cm_board *b)
 	if (map == MAP_FAILED)
 		return -errno;
 	b->mem = map;
-	/* With this seal, no other mapping can be made by which the memory can be
+	/* With this seal, nobody can make another mapping by which the memory can be
 	 * written.
 	 */
 	return fcntl(b->fd, F_ADD_SEALS,
@@ -228,8 +229,8 @@ bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd)
 	       mem->head.made_at == head.made_at;
 }
 
-/* Is @fd the memory of a board, which no process can shrink? If the memory shrank, a read
- * of it would raise SIGBUS.
+/* Is @fd the memory of a board, sealed so that no process can shrink it? If the memory
+ * shrank, reading it would raise SIGBUS.
  */
 static bool is_whole(int fd)
 {

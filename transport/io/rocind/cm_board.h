@@ -32,8 +32,8 @@ enum {
 
 /* The answers to queries about one id. */
 struct rn_cm_answers {
-	/* number in the name of the descriptor that the id belongs to (rocin/cmdev.h); 0:
-	 * there is no id
+	/* Number of the descriptor to which the id belongs, as it is in the name of the
+	 * descriptor (rocin/cmdev.h); 0: there is no id.
 	 */
 	uint64_t channel;
 	uint64_t serial; /* unique number of the id, never used again */
@@ -53,17 +53,18 @@ enum rn_cm_kind {
 };
 
 struct rn_cm_life {
-	/* channel of the object, see rn_cm_answers.channel; for a group, the channel of
-	 * the id that has joined it
+	/* Number of the descriptor to which the object belongs, see
+	 * rn_cm_answers.channel. For a multicast group, that of the id that has joined
+	 * it.
 	 */
 	uint64_t channel;
-	/* the number by which the program identifies the object (uid); 0: the id belongs
-	 * to a connection that the program has not accepted yet
+	/* The number by which the program identifies the object (uid). 0: the object is
+	 * an id of a connection that the program has not accepted yet.
 	 */
 	uint64_t uid;
-	/* Number of events that rocind has reported, which is counted when the answer
-	 * with the event is sent. Destroying the object waits until the program has
-	 * acknowledged that many.
+	/* Number of events of the object that rocind has reported; an event counts when
+	 * the answer that carries it is sent. Destroying the object waits until the
+	 * program has acknowledged so many events.
 	 */
 	uint32_t events_reported;
 	/* not 0: the object has a device, and the program is told when the device
@@ -100,28 +101,30 @@ struct rn_cm_board {
 int rn_cm_board_open(struct rn_cm_board *b, uint32_t rocind, rn_ns now);
 void rn_cm_board_close(struct rn_cm_board *b);
 
-/* Mark every entry as empty, in a successor of a rocind that may have died while it wrote
- * an entry. @b has the mapping and numbers of that rocind's board.
+/* Mark every entry as empty. For a successor of a rocind that may have died while it
+ * wrote an entry; @b has the mapping and numbers of that rocind's board.
  */
 void rn_cm_board_mend(struct rn_cm_board *b);
 
 /* Mark every entry of answers as empty. */
 void rn_cm_board_hide_answers(struct rn_cm_board *b);
 
-/* Publish the answers about the id @number. NULL: the id does not exist any more. */
+/* Publish the answers about the id with the number @number. @answers is NULL if the id
+ * does not exist any more.
+ */
 void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 		      const struct rn_cm_answers *answers);
 
-/* Publish the facts about the id, or the group, @number that outlive rocind. NULL: the
- * object does not exist any more.
+/* Publish those facts that outlive rocind about an object, an id or a group with the
+ * number @number. @life is NULL if the object does not exist any more.
  */
 void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t number,
 			   const struct rn_cm_life *life);
 
 /* ---- Functions of a program. Threads: any. ---- */
 
-/* Map a board that came from rocind; @fd stays the caller's. Return: a mapping that is
- * never removed; NULL: it cannot be mapped.
+/* Map a board that came from rocind; the caller still owns @fd. Return: the mapping,
+ * which is never removed; NULL: the board cannot be mapped.
  */
 const struct rn_cm_board_memory *rn_cm_board_map(int fd);
 
@@ -145,8 +148,8 @@ bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 bool rn_cm_board_is_of(const struct rn_cm_board_memory *mem, uint64_t channel);
 
 /* Copy the facts about an id or a group that outlive rocind. While rocind runs, the
- * fields of @out may come from different moments. Return: false in the cases in which
- * rn_cm_board_read() returns false.
+ * fields of @out may come from different moments. Return: true; false in the same cases
+ * as rn_cm_board_read().
  */
 bool rn_cm_board_read_life(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind,
 			   uint64_t channel, uint32_t number, struct rn_cm_life *out);

@@ -104,9 +104,9 @@ struct rn_ctl_hdr {
 	uint16_t version;
 	uint16_t type; /* type of the message, enum rn_ctl_type */
 	uint32_t len;  /* length of the whole message in bytes */
-	/* Number of a request, from 1 on, which its answer repeats; 0 in events and in
-	 * messages that have no answer. If rocind dies while it answers, its successor
-	 * may answer the request a second time.
+	/* Number of a request, from 1 on; its answer has the same number. 0 in events,
+	 * and in messages that have no answer. If rocind dies while it answers, its
+	 * successor may answer the request a second time.
 	 */
 	uint32_t seq;
 };
@@ -136,13 +136,15 @@ struct rn_ctl_attach {
 	char ifname[16];    /* NUL-terminated */
 	uint32_t ifindex;   /* also the scope of link-local addresses */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
-	/* 1: the client believes that the link is up; an event follows if it is not so */
+	/* 1: the client believes that the link is up. If the link is in another state, an
+	 * event follows.
+	 */
 	uint32_t up;
 	/* 1: addresses that the interface gets later are added to the device */
 	uint32_t all_addresses;
 	uint32_t wires; /* 1: the client accepts local wires */
-	/* 1: the client accepts packets without ICRC; 0 also from a client that does not
-	 * know the field
+	/* 1: the client accepts packets without ICRC on local wires. 0 also from an older
+	 * client, which does not know the field.
 	 */
 	uint32_t no_icrc;
 	struct rn_gid gid[RN_GID_MAX];
@@ -153,7 +155,8 @@ struct rn_ctl_attached {
 	uint32_t slot;	      /* 1 .. RN_CTL_SLOT_MAX */
 	uint32_t qpn_counter; /* 1 .. 65535 */
 	uint32_t sock_count;
-	/* source port of packets to this host; 0: the same as for packets to other hosts
+	/* Source port for packets to this host; 0: packets to this host have the same
+	 * source ports as others.
 	 */
 	uint32_t own_port;
 	uint64_t qpn_secret; /* key of the order in which counter values become QPNs */
@@ -240,8 +243,8 @@ struct rn_ctl_port {
 /* Replace the fault rules of all present and future clients. */
 struct rn_ctl_faults_set {
 	struct rn_ctl_hdr hdr;
-	/* generation of the rules that the client has read; rocind refuses if its rules
-	 * have another generation by now
+	/* Generation of the rules that the client has read before. rocind refuses the new
+	 * rules if its present ones have another generation.
 	 */
 	uint64_t generation;
 	/* For each new rule, the number of the old rule whose counts it continues;
@@ -255,8 +258,8 @@ struct rn_ctl_faults_reply {
 	uint64_t generation;
 	uint32_t has_text;
 	uint32_t reserved;
-	/* for each rule, the sums of the counts (struct rn_stats_faults) of those
-	 * processes that have ended, and of rocind's connection manager
+	/* For each rule, the sums of its counts (struct rn_stats_faults) in processes
+	 * that have ended, and of those of rocind's connection manager.
 	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
@@ -268,20 +271,21 @@ struct rn_ctl_faults {
 	uint32_t reserved;
 };
 
-/* The two ends of a local wire; "local" is the end of the process that sends or receives
- * the message.
+/* The two ends of a local wire. @local is the end of the process that sends or receives
+ * the message; @peer and @peer_slot are the other end.
  */
 struct rn_ctl_ends {
 	struct rn_gid local, peer;
 	uint32_t peer_slot;
-	/* In RN_CTL_WIRE_ASK, 1: this end has lost the local wire that rocind may believe
-	 * to exist. Otherwise 0, also from a client that does not know the field.
+	/* In RN_CTL_WIRE_ASK, 1: the client has lost a local wire between these ends,
+	 * which rocind may believe to exist. Otherwise 0, also from an older client,
+	 * which does not know the field.
 	 */
 	uint32_t lost;
 };
 
-/* Request a local wire (RN_CTL_WIRE_ASK), or report that it is broken (RN_CTL_WIRE_DROP),
- * after which the two processes do not get one again.
+/* RN_CTL_WIRE_ASK requests a local wire. RN_CTL_WIRE_DROP reports that one is broken;
+ * after that rocind gives the two processes no local wire again.
  */
 struct rn_ctl_wire_ask {
 	struct rn_ctl_hdr hdr;
@@ -294,8 +298,8 @@ enum {
 	RN_CTL_WIRE_PEER_PAGE, /* sealed memory of the peer's doorbell */
 	/* Pipe or eventfd that wakes the peer: a number of 8 bytes is written, not 0. */
 	RN_CTL_WIRE_PEER_EVENT,
-	/* doorbell page and pipe or eventfd of the receiver, which are the same for all
-	 * its local wires
+	/* Doorbell page, and pipe or eventfd, of the process that receives this message.
+	 * They are the same for all its local wires.
 	 */
 	RN_CTL_WIRE_PAGE,
 	RN_CTL_WIRE_EVENT,
@@ -317,8 +321,8 @@ struct rn_ctl_wire {
 	uint32_t no_icrc;
 };
 
-/* There is no local wire any more, because the peer has gone (err is 0), or the local
- * wire was refused or is broken.
+/* There is no local wire between these ends any more: the peer has gone (@err is 0), or
+ * the local wire was refused or is broken (@err says why).
  */
 struct rn_ctl_wire_down {
 	struct rn_ctl_hdr hdr;
@@ -327,8 +331,8 @@ struct rn_ctl_wire_down {
 	uint32_t reserved;
 };
 
-/* Capture the packets of every device in use, also of later ones, until the connection
- * is closed.
+/* Begin to capture the packets of every device in use, and of devices that come into use
+ * later, until the connection is closed.
  */
 struct rn_ctl_capture {
 	struct rn_ctl_hdr hdr;
@@ -359,8 +363,8 @@ struct rn_ctl_tap_source {
 	char ifname[16];
 };
 
-/* The capture, or the device, at the other end of the ring has ended. Packets in the ring
- * can still be read.
+/* The other end of the ring has ended. To a device, that is the capture with this id; to
+ * a capture, the device with this id. Packets in the ring can still be read.
  */
 struct rn_ctl_tap_end {
 	struct rn_ctl_hdr hdr;

@@ -32,8 +32,8 @@ enum {
 int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 		   int *dir_fd);
 
-/* Is @fd an AF_UNIX socket of type SOCK_SEQPACKET that listens or, as @listens says, does
- * not?
+/* Is @fd an AF_UNIX socket of type SOCK_SEQPACKET, and does it listen if @listens is
+ * true, and not listen if @listens is false?
  */
 bool rn_ctl_is_seqpacket(int fd, bool listens);
 
@@ -67,16 +67,16 @@ struct rn_ctl_packet {
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
 
-/* Like rn_ctl_receive(), but leaves the message in the socket. The descriptors in @pkt
- * are duplicates of those in the message.
+/* Like rn_ctl_receive(), but the message remains in the socket. The descriptors in @pkt
+ * are duplicates of those in the message, and are owned by @pkt.
  */
 int rn_ctl_peek(int sock, struct rn_ctl_packet *pkt);
 
 /* Remove from the socket the message that rn_ctl_peek() has returned. */
 void rn_ctl_skip(int sock);
 
-/* Check that a message is of our version, of a known type and of that type's length.
- * Return: 0, -EPROTONOSUPPORT (another version), -EBADMSG.
+/* Check that a received message is of our version, of a known type and of that type's
+ * length. Return: 0, -EPROTONOSUPPORT (it is of another version), -EBADMSG.
  */
 int rn_ctl_check(const struct rn_ctl_packet *pkt);
 

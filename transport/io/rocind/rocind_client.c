@@ -74,7 +74,8 @@ static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 					   .text = -1,
 					   .ends = ends_of(&wire->ends),
 					   .err = EMFILE };
-	/* If this does not reach rocind, the peer finds the ring full and sends by UDP.
+	/* If this message does not reach rocind, the peer will find the ring full, and
+	 * send by UDP.
 	 */
 	(void)rn_rocind_drop_wire(r, &event->ends);
 }
@@ -161,9 +162,9 @@ static bool is_event(const struct rn_ctl_packet *pkt)
 	return pkt->msg.hdr.type >= RN_CTL_GID_CHANGE;
 }
 
-/* Is @pkt an answer to an earlier request, which a successor of rocind has answered a
- * second time? (The number is 0 in an answer that does not repeat the number of its
- * request.)
+/* Is @pkt a second answer to an earlier request? A successor of rocind may have given it.
+ * (An answer whose number is 0 does not repeat the number of its request, and is not
+ * taken for a late one.)
  */
 static bool is_late(const struct rn_rocind *r, const struct rn_ctl_packet *pkt,
 		    bool awaits_answer)
@@ -173,8 +174,8 @@ static bool is_late(const struct rn_rocind *r, const struct rn_ctl_packet *pkt,
 	return !is_event(pkt) && seq != 0 && (!awaits_answer || seq != r->awaited);
 }
 
-/* Queue the event that @pkt reports; the event then owns the descriptors. Return: 0
- * or -EBADMSG.
+/* Queue the event that @pkt reports. The event then owns the descriptors of @pkt. Return:
+ * 0; -EBADMSG if the message is not valid.
  */
 static int accept_event(struct rn_rocind *r, struct rn_ctl_packet *pkt)
 {
@@ -226,9 +227,9 @@ bad:
 	return -EBADMSG;
 }
 
-/* Handle a message whose descriptors were closed, because this process may have no more.
- * A local wire is declined, and a request to be captured is ignored. Return: 0; -EMFILE
- * for any other message.
+/* Handle a message whose descriptors were closed, because this process may have no more
+ * descriptors. If it offers a local wire, the wire is declined; if it asks for packets to
+ * be captured, it is ignored. Return: 0; -EMFILE for any other message.
  */
 static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 {
@@ -247,9 +248,9 @@ static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 
 /* ---- Sending requests and awaiting answers ---- */
 
-/* Stop using the connection, and write the error text for @rc: -ETIMEDOUT, -EBADMSG,
- * -EMFILE, or any other: rocind has ended. Return: @rc if it is one of these three,
- * otherwise -ECONNRESET.
+/* Stop using the connection, and write an error text. @rc: -ETIMEDOUT, -EBADMSG or
+ * -EMFILE; any other error means that rocind has ended. Return: @rc if it is one of these
+ * three; otherwise -ECONNRESET.
  */
 static int lose_connection(struct rn_rocind *r, int rc, const struct rn_complaint *c)
 {
@@ -294,9 +295,9 @@ static int read_refusal(const struct rn_ctl_packet *pkt, const struct rn_complai
 		       (int)strnlen(refused->text, sizeof(refused->text)), refused->text);
 }
 
-/* Receive messages until the answer to a request comes. Return: 0 with the answer, of
- * type @want or @other, in @pkt, whose descriptors are the caller's; or a negative errno,
- * and the error text is written.
+/* Receive messages until the answer to the request comes, a message of type @want or
+ * @other. Return: 0 with the answer in @pkt, whose descriptors the caller owns; or a
+ * negative errno, and the error text is written.
  */
 static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 			enum rn_ctl_type want, enum rn_ctl_type other,
@@ -428,8 +429,8 @@ void rn_rocind_close(struct rn_rocind *r)
 
 void rn_rocind_abandon(struct rn_rocind *r)
 {
-	/* rocind notices the end of the connection only when the parent closes its
-	 * copy, too.
+	/* rocind does not notice that the child closes its copy: for it the connection
+	 * ends only when the parent closes its own.
 	 */
 	rn_rocind_close(r);
 }

@@ -40,14 +40,15 @@ struct rn_rocind; /* A connection to rocind. */
 /* The slot, sockets and QPNs that a process gets to carry the packets of one device. */
 struct rn_attach {
 	unsigned slot; /* 1 .. 255: low 8 bits of every QPN of this device */
-	/* 1 .. 65535: place of the first QPN in the order that @qpn_secret stands for. A
-	 * QPN is number << 8 | slot. Place 65535 is followed by 1, and no number is 0,
-	 * because QPNs below 256 belong to rocind.
+	/* Place of the first QPN in the secret order of QPNs that @qpn_secret stands for,
+	 * 1 .. 65535. A QPN is number << 8 | slot, and the order says which number is at
+	 * which place. Place 65535 is followed by 1. No number is 0, because QPNs below
+	 * 256 belong to rocind.
 	 */
 	uint32_t qpn_counter;
 	uint64_t qpn_secret;
-	/* Source port of packets to this host, on which packets from other ports may be
-	 * refused; 0: such packets need no special source port.
+	/* Source port for packets to addresses of this host, which may refuse packets
+	 * from other ports; 0: such packets need no special source port.
 	 */
 	uint16_t own_port;
 	unsigned sock_count;  /* number of sockets, gid_count of the device */
@@ -75,8 +76,8 @@ enum rn_rocind_event_kind {
 	RN_ROCIND_TAP_END,
 };
 
-/* The two ends of a local wire (a link by shared memory): an address of ours, an address
- * of the peer, and the peer's slot.
+/* The two ends of a local wire (a link by shared memory): an address of this process's
+ * device, and address and slot of the peer.
  */
 struct rn_rocind_ends {
 	struct rn_gid local, peer;
@@ -94,8 +95,8 @@ struct rn_rocind_wire {
 	int rings;    /* descriptor of RN_WIRE_BYTES of memory */
 	/* descriptors: the peer's doorbell, and the pipe or eventfd that wakes it */
 	int peer_page, peer_event;
-	/* descriptors of our own doorbell and its pipe, which are the same for all our
-	 * local wires
+	/* Descriptors of the doorbell of this process and of the pipe or eventfd that
+	 * wakes it. They are the same for all its local wires.
 	 */
 	int page, event;
 };
@@ -122,8 +123,8 @@ struct rn_rocind_event {
 	 * otherwise -1
 	 */
 	int sock;
-	/* with RN_ROCIND_FAULTS a file with the rules, owned by the receiver, or -1:
-	 * there are no rules; otherwise -1
+	/* With RN_ROCIND_FAULTS: a file with the rules, which the receiver of the event
+	 * owns; -1: there are no rules. With other events: -1.
 	 */
 	int text;
 	uint64_t generation;
@@ -159,7 +160,8 @@ enum rn_rocind_drop {
 	RN_ROCIND_DROP_RESERVED,     /* QPN 2..255 */
 	RN_ROCIND_DROP_MULTICAST,    /* QPN 0xffffff */
 	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN with the slot of no process */
-	/* sent on this host, and not from a port of a user who is admitted */
+	/* The packet was sent on this host, from a port that belongs to no admitted user.
+	 */
 	RN_ROCIND_DROP_FOREIGN,
 	RN_ROCIND_DROP_COUNT
 };
@@ -174,8 +176,8 @@ struct rn_rocind_status {
 	uint32_t attached; /* number of connections that have a slot */
 	/* number of addresses of devices whose port 4791 rocind has bound */
 	uint32_t groups;
-	/* Numbers of the connection manager: descriptors that programs have open, their
-	 * ids, ports in use, and connections, including those in time-wait.
+	/* Numbers of what the connection manager has: descriptors that programs have
+	 * open, their ids, ports in use, and connections, including those in time-wait.
 	 */
 	uint32_t cm_channels, cm_ids, cm_ports, cm_connections;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
@@ -183,8 +185,7 @@ struct rn_rocind_status {
 
 /**
  * rn_rocind_connect() - Connect to this namespace's rocind; start it if there is none
- * @rocind_path: Program to start, or NULL: $ROCIN_ROCIND, else beside this code as built
- *		or installed, else in PATH
+ * @rocind_path: Program to start; NULL: the one that rn_rocind_find() finds
  * @err:	Out on failure: the error text, one sentence
  * @err_len:	Bytes in @err
  *
@@ -218,15 +219,16 @@ struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len);
 int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
 		     struct rn_attach *out, char *err, size_t err_len);
 
-/* Give the slot back. The connection remains and may attach again. The caller closes the
- * sockets before, because packets that arrive later belong to no process. Return: 0,
- * -ENOTCONN (not attached), or an error of rn_rocind_attach().
+/* Give the slot back. The connection remains, and may attach again. The caller must close
+ * the sockets of the slot before, because packets that arrive later belong to no process.
+ * Return: 0, -ENOTCONN (not attached), or an error of rn_rocind_attach().
  */
 int rn_rocind_detach(struct rn_rocind *r, char *err, size_t err_len);
 
-/* Return: a descriptor for poll(), readable if rn_rocind_event() may have an event. An
- * event that arrived while another function waited for its answer does not make it
- * readable: call rn_rocind_event() once after each such call.
+/* Return: a descriptor for poll(). It is readable if rn_rocind_event() may have an event,
+ * with one exception: if an event arrives while another function of this connection waits
+ * for its answer, the descriptor does not become readable. So the caller must call
+ * rn_rocind_event() once after each such function.
  */
 int rn_rocind_fd(const struct rn_rocind *r);
 
@@ -239,7 +241,7 @@ int rn_rocind_fd(const struct rn_rocind *r);
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
 /* Let this process accept local wires. @no_icrc: it also accepts packets without ICRC on
- * them. To be called before rn_rocind_attach().
+ * them. The caller must call this before rn_rocind_attach().
  */
 void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
 
@@ -263,9 +265,8 @@ int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, b
 /* Close the descriptors of a local wire. */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
-/* Report that a local wire is broken, or not wanted: rocind informs the peer, and the two
- * processes do not get a local wire again. Never waits. Return: that of
- * rn_rocind_ask_wire().
+/* Report that a local wire is broken or not wanted. rocind informs the peer, and gives
+ * the two processes no local wire again. Never waits. Return: as rn_rocind_ask_wire().
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 
@@ -289,8 +290,8 @@ struct rn_rocind_faults {
 	uint64_t generation;
 	/* file with the text, for pread(), owned by the caller; -1: there are no rules */
 	int fd;
-	/* for each rule, the sums of the counts (struct rn_stats_faults) of processes
-	 * that have ended, and of rocind's connection manager
+	/* For each rule, the sums of its counts (struct rn_stats_faults) in processes
+	 * that have ended, and of those of rocind's connection manager.
 	 */
 	uint64_t seen[RN_ROCIND_RULES_MAX], hits[RN_ROCIND_RULES_MAX];
 };
@@ -322,15 +323,7 @@ struct rn_rocind_capture {
 	uint32_t size; /* data bytes of each ring; rn_capture_is_size() */
 };
 
-/**
- * rn_rocind_capture() - Capture the packets of the devices in use, also of later ones
- *
- * Events follow, for each device: RN_ROCIND_TAP_SOURCE, and RN_ROCIND_TAP_END when its
- * program has ended. Closing the connection ends the capture.
- *
- * Return: 0, -EBUSY (RN_CAPTURES_MAX are under way), -EINVAL (size or name), -EALREADY
- *	   (this connection has a device, or captures already), or as rn_rocind_status().
- */
+/* rn_rocind_capture() - Capture the packets of the devices in use, and of later ones */
 int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 		      char *err, size_t err_len);
 
@@ -359,8 +352,8 @@ struct rn_ctl_cm_id;
 int rn_rocind_list_cm_ids(struct rn_rocind *r, struct rn_ctl_cm_id **ids, size_t *count,
 			  char *err, size_t err_len);
 
-/* Make rocind end, for all its clients. Return: 0 once it has closed its sockets; or an
- * error of rn_rocind_status().
+/* Make rocind end, also for all its other clients. Return: 0 when it has closed its
+ * sockets; or an error of rn_rocind_status().
  */
 int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
 
@@ -378,8 +371,8 @@ int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
 /* Close the connection, which gives its slot back. NULL is ignored. */
 void rn_rocind_close(struct rn_rocind *r);
 
-/* In a fork child, free the inherited connection in such a way that the parent stays
- * attached. NULL is ignored.
+/* Free a connection that a fork child has inherited. Called in the child; the parent
+ * stays attached. NULL is ignored.
  */
 void rn_rocind_abandon(struct rn_rocind *r);
 
@@ -391,9 +384,9 @@ void rn_rocind_abandon(struct rn_rocind *r);
  * Threads: any; no state.
  */
 
-/* Number of a descriptor that is open in a daemon started by rn_rocind_start(). The
- * daemon writes to it once: a newline when it (or another rocind) listens, or the error
- * text that says why it cannot.
+/* Number of a descriptor that a daemon has open when rn_rocind_start() has started it.
+ * The daemon writes to it once: a newline when it (or another rocind) listens, or a text
+ * that says why it cannot.
  */
 enum {
 	RN_ROCIND_READY_FD = 3,

@@ -15,8 +15,8 @@
 #include "transport/io/host/clock.h"
 
 /* Number of events that can be queued while one request waits for its answer: two for
- * each address, some for the link, and two for each local wire. A program for which more
- * accumulate does not read them any more.
+ * each address, some for the link, and two for each local wire. More accumulate only if
+ * the program does not read its events any more.
  */
 enum {
 	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX + 2 * RN_ROCIND_WIRES_MAX,
@@ -24,8 +24,8 @@ enum {
 
 struct rn_rocind {
 	int sock;
-	/* rocind has ended or announced its end, or one of its messages was not valid: no
-	 * more messages are sent
+	/* rocind has ended or announced its end, or one of its messages was not valid.
+	 * From then on no more messages are sent to it.
 	 */
 	bool gone;
 	bool takes_wires, takes_no_icrc;
@@ -78,8 +78,9 @@ static inline int rn_rocind_timeout_ms(void)
 	return RN_ROCIND_TIMEOUT_MS * (int)rn_timeout_scale();
 }
 
-/* Disable cancellation of the thread: no function of the client is a cancellation point,
- * because its caller may hold locks. Return: the old state.
+/* Disable cancellation of the calling thread. No function of the client is a cancellation
+ * point, because its caller may hold locks. Return: the old state, for
+ * pthread_setcancelstate().
  */
 static inline int rn_rocind_cancel_off(void)
 {

@@ -35,8 +35,8 @@ static int format_program(char *path, size_t path_len, const char *dir, size_t d
 	return access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
-/* Look for rocind relative to @file, in case @file lies in the directory of programs or
- * in that of plugins. Return: 0 or -errno.
+/* Look for rocind relative to the file @file, which may be in the directory of programs
+ * or in that of plugins. Return: 0 with the path of rocind in @path, or -errno.
  */
 static int look_beside(const char *file, char *path, size_t path_len)
 {
@@ -83,8 +83,8 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 				       "the path of rocind is too long");
 		return 0;
 	}
-	/* For the program itself dladdr() may return argv[0] without a directory, which
-	 * is of no use.
+	/* For a function of the program itself, dladdr() may return argv[0], which may
+	 * have no directory. Then it is of no use.
 	 */
 	if (dladdr((const void *)&rn_rocind_find, &here) && here.dli_fname &&
 	    strchr(here.dli_fname, '/') &&
@@ -100,7 +100,9 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 }
 
 /* ------------------------------------------------------ starting the daemon */
-/* The descriptors of a start: those of the daemon, and our ends of the pipes. */
+/* The descriptors that are needed to start a daemon: those that the daemon gets, and our
+ * ends of the pipes.
+ */
 struct launch {
 	const char *path;
 	int null_fd;
@@ -125,8 +127,8 @@ bool rn_rocind_is_idle_time(const char *value)
 	return len > 0 && len < 10 && strspn(value, "0123456789") == len;
 }
 
-/* Return: the value of ROCIN_IDLE_MS; NULL if it is not set or is not a number, because
- * such a mistake must not keep the daemon from starting.
+/* Return: the value of ROCIN_IDLE_MS; NULL if it is not set or is not a number. A wrong
+ * value must not keep the daemon from starting.
  */
 static const char *idle_time(void)
 {
@@ -186,9 +188,9 @@ static int spawn_with_clean_environment(const struct launch *launch, const char 
 	return rc;
 }
 
-/* Read, as one line, what the daemon's program wrote to its standard error; for instance,
- * the dynamic linker names a missing library there. Does not wait for more, because the
- * program has ended or is late. Return: false if it wrote nothing.
+/* Read what the daemon's program wrote to its standard error, and make one line of it;
+ * the dynamic linker, for instance, names a missing library there. Does not wait for more
+ * text, because the program has ended or is late. Return: false if it wrote nothing.
  */
 static bool read_said(int fd, char *said, size_t said_len)
 {
@@ -249,8 +251,8 @@ static void close_descriptor(int *fd)
 	*fd = -1;
 }
 
-/* Open /dev/null and the pipes. Return: 0 or -errno; in both cases the caller closes all
- * of them by close_descriptor().
+/* Open /dev/null and the pipes. Return: 0 or -errno; in both cases the caller closes the
+ * descriptors by close_descriptor().
  */
 static int open_descriptors(struct launch *launch)
 {
@@ -327,8 +329,8 @@ static int open_connection(struct rn_rocind *r, const char *dir)
 	return rc;
 }
 
-/* Exchange HELLO and WELCOME. Return: 0; -ECONNRESET (rocind ended before it answered:
- * try again); other errors are final.
+/* Send HELLO, and receive WELCOME. Return: 0; -ECONNRESET (rocind ended before it
+ * answered, so the caller should try again); any other error is final.
  */
 static int greet(struct rn_rocind *r, const struct rn_complaint *c)
 {
@@ -382,9 +384,10 @@ static int start_daemon(const char *wish, const char *dir, const struct rn_compl
 	return rn_rocind_start(path, dir, rn_rocind_timeout_ms(), c->err, c->err_len);
 }
 
-/* Try to connect, starting rocind in between if @may_start, until the deadline: a daemon
- * may end between any two steps, or another process may have started one. The pauses
- * grow, because starting and ending take a few milliseconds.
+/* Try to connect until the deadline, and start rocind in between if @may_start is true.
+ * It takes several attempts, since a daemon may end between any two steps, or another
+ * process may have started one. The pauses grow, because starting and ending take a few
+ * milliseconds.
  */
 static int connect_until(struct rn_rocind *r, const char *wish, const char *dir,
 			 bool may_start, const struct rn_complaint *c)

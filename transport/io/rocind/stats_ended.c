@@ -78,7 +78,9 @@ static bool was_added(const struct ended *e, uint64_t inode)
 	return false;
 }
 
-/* Adds a page to the sums. Return: false if there is nothing to be added. */
+/* Adds the counters of a page to the sums in @e. Return: false if there is nothing to be
+ * added, because the page was added before or there is no room for its device.
+ */
 static bool add_page(struct ended *e, const char *ibdev, const struct rn_stats_page *page,
 		     uint64_t inode)
 {

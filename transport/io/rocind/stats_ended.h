@@ -13,14 +13,14 @@
 
 #include "rocin/stats.h"
 
-/**
+/* *
  * rn_stats_ended_add() - Add the counters of a program that has ended
  * @dir:	The runtime directory
  * @ibdev:	Name of the device
  * @page_fd:	The program's statistics page
  *
- * A page that was added already, as by a rocind that died before it could forget the
- * program, is not added again. Return: 0, or -errno.
+ * A page that was added already is not added again: a rocind may have added it and died
+ * before it could forget the program. Return: 0, or -errno.
  */
 int rn_stats_ended_add(const char *dir, const char *ibdev, int page_fd);
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* --------------------------------------------------------- one stats page */
-/* Decodes a UTF-8 character. Returns its length in bytes; 0: the bytes are no valid
- * character.
+/* Decodes the UTF-8 character at @s. Returns its length in bytes; 0 if the bytes there
+ * are not a valid character.
  */
 static unsigned utf8_len(const unsigned char *s)
 {
@@ -35,8 +35,8 @@ static unsigned utf8_len(const unsigned char *s)
 	return code >= least[len] && code <= 0x10ffff && code >> 11 != 0x1b ? len : 0;
 }
 
-/* Terminates a string of another program, and replaces bytes that are no text or that
- * control a terminal.
+/* Makes safe a string that another program has written: terminates it, and replaces bytes
+ * that are not text or would control a terminal.
  */
 static void clean_text(char *text, size_t size)
 {
@@ -50,7 +50,7 @@ static void clean_text(char *text, size_t size)
 	}
 }
 
-/* The start of each record in an array: a word that is 0 in a free record. */
+/* A record of any array of the page. It begins with a word that is 0 in a free record. */
 struct record {
 	uint32_t in_use;
 	uint8_t rest[68];
@@ -63,8 +63,10 @@ static_assert(offsetof(struct rn_stats_qp, qpn) == 0 &&
 		      offsetof(struct rn_stats_object, kind) == 0,
 	      "0 means a free record");
 
-/* Copies the records that are in use, up to the end of the file. @capacity: number of
- * records according to the page, which may be wrong. Returns NULL if out of memory.
+/* Copies the records in use from the file @fd, from the offset @from on. @capacity:
+ * number of records that the page says there are; if that is wrong, the end of the file
+ * limits it. @count: out: number of records copied. Returns NULL if there is not enough
+ * memory.
  */
 static void *read_records(int fd, off_t from, uint32_t capacity, uint32_t *count)
 {
@@ -124,7 +126,8 @@ enum {
 	CHUNK = 64, /* number of records that are read at a time: 4.5 KiB */
 };
 
-/* Returns the number of QP records according to the page; 0: it is not a statistics page.
+/* Returns the number of QP records that the page @fd says there are; 0 if it is not a
+ * statistics page.
  */
 static uint32_t qp_capacity(int fd)
 {
@@ -138,8 +141,8 @@ static uint32_t qp_capacity(int fd)
 						       : RN_STATS_RECORDS_MAX;
 }
 
-/* Reads records of QPs. Returns how many there were, which are fewer than @n only at the
- * end of the file.
+/* Reads @n records of QPs from index @first on. Returns how many there were; that is less
+ * than @n only at the end of the file.
  */
 static uint32_t read_qps(int fd, uint32_t first, uint32_t n, struct rn_stats_qp *to)
 {

@@ -27,8 +27,8 @@ struct rn_stats_copy {
 	uint32_t object_count;
 };
 
-/* Copies a stats page. Returns 0, -EPROTO (no stats page of this version), -ENOMEM, or
- * -errno of pread().
+/* Copies the stats page in the file @fd. Returns 0, -EPROTO (it is no stats page of this
+ * version), -ENOMEM, or -errno of pread(). The caller frees the copy by rn_stats_free().
  */
 int rn_stats_read(int fd, struct rn_stats_copy *copy);
 void rn_stats_free(struct rn_stats_copy *copy);
@@ -78,7 +78,8 @@ int rn_stats_gather(struct rn_rocind *daemon, struct rn_stats_list *list, char *
 		    size_t err_len);
 void rn_stats_list_free(struct rn_stats_list *list);
 
-/* Finds the entry of the same device and process in another list; NULL if there is none.
+/* Finds in @list the entry that is about the same device and process as @client, an entry
+ * of another list. Returns NULL if there is none.
  */
 const struct rn_stats_client *rn_stats_find(const struct rn_stats_list *list,
 					    const struct rn_stats_client *client);

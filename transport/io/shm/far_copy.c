@@ -46,8 +46,9 @@ stream_by_64(uint8_t *dst, const uint8_t *src, size_t len)
 		_mm512_stream_si512((void *)(dst + at), _mm512_loadu_si512(src + at));
 }
 
-/* Like stream_by_64(), but stores 32 bytes at a time. Both halves of a line are stored
- * before the next line, so that they leave the processor's buffer as one line.
+/* Like stream_by_64(), but stores 32 bytes at a time. The two halves of a cache line are
+ * stored directly after each other, so that the line leaves the processor's buffer as a
+ * whole.
  */
 static void __attribute__((target("avx2")))
 stream_by_32(uint8_t *dst, const uint8_t *src, size_t len)
@@ -106,8 +107,8 @@ void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	if (len >= RN_FAR_COPY_MIN && copy_string(dst, src, len))
 		return;
-	/* Hide the upper bound of @len from the compiler, which would otherwise use
-	 * string instructions. They are slow to start; memcpy() of the library is not.
+	/* Hide from the compiler that @len has an upper bound. If it knew, it would use
+	 * string instructions, which are slow to start; memcpy() of the library is not.
 	 */
 	__asm__("" : "+r"(len));
 	memcpy(dst, src, len);
@@ -121,16 +122,16 @@ void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 
 /* ---------------------------------------------------- choosing the faster function */
 enum {
-	/* A burst is the data between rn_copy_pace_begin() and rn_copy_pace_end(). One
-	 * burst of this number is copied by the function that has been slower so far, to
-	 * find out whether it still is.
+	/* Bursts. A burst is the data between rn_copy_pace_begin() and
+	 * rn_copy_pace_end(). One in every TRY_EVERY bursts is copied by the function
+	 * that has been slower so far, to find out whether it still is.
 	 */
 	TRY_EVERY = 64,
 	SMOOTH = 4, /* number of bursts over which the mean time is smoothed */
 	/* rn_far_copy_past() is chosen if it is faster by 1 / MARGIN of its time */
 	MARGIN = 16,
-	/* A time above this multiple of the mean is reduced to it: the thread
-	 * was interrupted.
+	/* A burst that took longer than this multiple of the mean time counts as if it
+	 * had taken just this multiple, because the thread was interrupted.
 	 */
 	SPREAD_MAX = 2,
 	BYTES_PER_MB = 1 << 20,

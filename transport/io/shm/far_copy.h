@@ -25,8 +25,8 @@ enum {
  */
 void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len);
 
-/* Does rn_far_copy_past() bypass the caches, at the level in force (rocin/cpu.h)?
- * Otherwise it is rn_far_copy().
+/* Does rn_far_copy_past() bypass the caches, with the vector instructions that are
+ * allowed (rocin/cpu.h)? If not, it does the same as rn_far_copy().
  */
 bool rn_far_copy_has_past(void);
 
@@ -59,9 +59,9 @@ struct rn_copy_pace {
 /* Begin to time a burst. @at: number of bytes copied so far. */
 void rn_copy_pace_begin(struct rn_copy_pace *p, rn_ns now, uint64_t at);
 
-/* End the timing of a burst. @past: the burst was copied by rn_far_copy_past().
- * Return: whether to copy the next burst by rn_far_copy_past(); @past if no burst was
- * being timed.
+/* End the timing of a burst. @at: number of bytes copied so far; @past: the burst was
+ * copied by rn_far_copy_past(). Return: whether to copy the next burst by
+ * rn_far_copy_past(); @past if no burst was being timed.
  */
 bool rn_copy_pace_end(struct rn_copy_pace *p, rn_ns now, uint64_t at, bool past);
 

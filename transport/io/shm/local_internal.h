@@ -39,29 +39,31 @@ struct local_wire {
 	 * our sockets, so the receiving ring is not read before the sockets are empty.
 	 */
 	bool is_fresh;
-	/* the sockets are being read until they are empty, so that this ring can be
-	 * read then
+	/* The sockets are being read until they are empty, because this ring is new and
+	 * can be read only after that.
 	 */
 	bool is_drained_for;
 	/* the peer has gone, but packets that it has sent are not read yet */
 	bool is_closing;
-	/* size that the sending ring is to get as soon as it can be changed */
+	/* Size in bytes that the sending ring is to get as soon as its size can be
+	 * changed.
+	 */
 	uint32_t want;
-	/* @send.tail at the last call of rn_local_trim(); if equal now, the ring was
-	 * idle since
+	/* Value of @send.tail at the last call of rn_local_trim(). If it is the same at
+	 * the next call, the ring was idle in between.
 	 */
 	uint64_t trim_tail;
 	/* the memory of the sending ring's data was given back to the kernel */
 	bool is_away;
-	/* time since when the sending ring has been full; 0: it had space when
-	 * last checked
+	/* Time since when the sending ring has been full; 0: when last checked, it was
+	 * not full.
 	 */
 	rn_ns full_since;
 	bool is_long; /* the last packet was long (at least RN_FAR_COPY_MIN bytes) */
 	/* the peer has not read for RN_LOCAL_PATIENCE, so packets go by UDP */
 	bool is_stuck;
-	/* number of packets built since the ring was last published, and in the
-	 * burst before
+	/* @burst: number of packets built since the ring was last published;
+	 * @burst_before: length of the burst before.
 	 */
 	uint32_t burst, burst_before;
 	struct rn_copy_pace pace;
@@ -102,8 +104,8 @@ struct rn_local {
 	/* packets that came without an ICRC get one before they are delivered */
 	bool seals;
 	/* After transmit() has returned -EAGAIN: number of packets of that super-packet
-	 * that are in a ring already. The caller passes the same super-packet again, and
-	 * sending continues with the next packet.
+	 * that are in a ring already. The caller then passes the same super-packet again,
+	 * and transmit() continues with the next packet.
 	 */
 	uint32_t sent;
 	bool hurry; /* a packet that finds its ring full is sent by UDP at once */
@@ -112,30 +114,29 @@ struct rn_local {
 	/* number of times that packets of the present burst were made visible to the peer
 	 */
 	unsigned shows;
-	/* address in the private memory @build at which a packet is built that is later
-	 * copied to the ring of @place
+	/* Address of a packet that is being built in the private memory @build, from
+	 * where it is copied later to the ring of @place.
 	 */
 	uint8_t *built;
-	/* the super-packet was begun by UDP and continues there, even if a local wire has
-	 * been set up meanwhile
+	/* Some packets of the present super-packet were sent by UDP. So the others are,
+	 * too, even if a local wire was set up meanwhile.
 	 */
 	bool udp_begun;
 
-	/* time at which idle rings are checked next; RN_NEVER: all have given back
-	 * their memory
+	/* Time at which idle rings are checked next; RN_NEVER: all rings have given back
+	 * their memory.
 	 */
 	rn_ns trim_at;
 
-	/* number of reads of the sockets that are left before new ("fresh") rings
-	 * are read
-	 */
+	/* Number of further reads of the sockets before new rings (is_fresh) are read. */
 	unsigned drain;
 	/* read the sockets until they are empty, because the caller requested it */
 	bool look;
-	/* number of receive calls since the last call that found a packet in a ring */
+	/* Number of calls of receive() since the last one that found a packet in a ring.
+	 */
 	unsigned quiet;
-	/* number of receive calls since the sockets were read; one that found a packet
-	 * counts LOOK_VAIN times
+	/* Number of calls of receive() since the sockets were read. A call that found a
+	 * packet in a ring counts as LOOK_VAIN calls.
 	 */
 	unsigned busy;
 
@@ -166,43 +167,45 @@ static inline struct rn_ring_meta rn_local_meta(const struct rn_flow *flow)
 }
 
 /* ------------------------------------------------------------------ local_wires.c */
-/* Return: the entry for the destination of @flow and @slot, created if there is none.
- * Requests a local wire from rocind if it is time to.
+/* Return: the table's entry for the destination of @flow and @slot, which is created if
+ * there is none. If it has no local wire, requests one from rocind when it is time to.
  */
 struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
 				 unsigned slot);
 
 /* Remove a local wire and never request it again, because the peer broke the protocol or
- * the memory is not as it should be. @why: for the log.
+ * the memory is not as it should be. @why: the reason, which is logged.
  */
 void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why);
 
 /* Stop using a local wire, because its ring says that the peer has closed it. Either
- * rocind will report the same, or the peer has set the flag without reason. So the local
- * wire is requested again after a while, which doubles each time.
+ * rocind will report the same, or the peer has set the flag without reason. In case of
+ * the latter, the local wire is requested again after a while, which doubles each time.
  */
 void rn_local_lose(struct rn_local *l, const struct local_wire *w);
 
 /* Free a local wire, whose packets have all been read or are given up. */
 void rn_local_remove(struct rn_local *l, struct local_wire *w);
 
-/* Handle that the peer has gone: nothing is sent to it any more, but the packets that it
- * has sent are still received.
+/* Handle that the peer has gone: send nothing to it any more, but still receive the
+ * packets that it has sent.
  */
 void rn_local_peer_gone(struct rn_local *l, struct local_wire *w);
 
-/* Adapt the memory of a sending ring to the traffic. rn_local_fit(), called when a packet
- * found no space, decides whether the ring grows; rn_local_resize() changes its size when
- * that is possible, which is once per round of the ring.
+/* Adapt the memory of a sending ring to the traffic. rn_local_fit() is called when a
+ * packet found no space, and decides whether the ring grows; rn_local_resize() changes
+ * its size when that is possible, which is once per round of the ring.
  */
 void rn_local_fit(struct local_wire *w, rn_ns now);
 void rn_local_resize(struct local_wire *w);
 
-/* Allocate memory for a sending ring that has given it back. Return: true on success. */
+/* Allocate memory again for a sending ring that has given its memory back. Return: true
+ * on success.
+ */
 bool rn_local_fetch(struct rn_local *l, struct local_wire *w);
 
-/* Close both rings and free our end; the peer can still read what was sent.
- * rn_local_close_doorbell(): unmap our doorbell and close its descriptor.
+/* rn_local_close() closes both rings of a wire and frees our end; the peer can still read
+ * what was sent. rn_local_close_doorbell() unmaps our doorbell and closes its descriptor.
  */
 void rn_local_close(struct local_wire *w);
 void rn_local_close_doorbell(struct rn_local *l);

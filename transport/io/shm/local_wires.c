@@ -20,14 +20,15 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
-/* Time after which a local wire is requested again: ASK_SOON if the reason may have ended
- * because the peer has attached, otherwise ASK_LATER.
+/* Time after which a local wire that was refused is requested again. It is ASK_SOON if
+ * the refusal may only mean that the peer had not attached yet; otherwise it is
+ * ASK_LATER.
  */
 #define ASK_SOON RN_MSEC(1000)
 #define ASK_LATER RN_MSEC(10000)
 
-/* After a local wire was lost, it is requested again after ASK_SOON, then after 2, 4 ...
- * times that, up to 2^LOSSES_MAX times.
+/* A local wire that was lost is requested again after ASK_SOON; if it is lost again,
+ * after 2, 4 ... times that, up to 2^LOSSES_MAX times.
  */
 #define LOSSES_MAX 6
 
@@ -108,8 +109,8 @@ static void ask_for_wire(struct rn_local *l, struct local_path *path)
 		if (path->losses < LOSSES_MAX)
 			path->losses++;
 	}
-	/* rocind's answer sets a new time to ask again. This one counts if no answer
-	 * comes, because rocind believes that the local wire exists.
+	/* An answer of rocind will set another time to ask again. This one counts if no
+	 * answer comes, which happens if rocind believes that the local wire exists.
 	 */
 	path->ask_at = now + ASK_LATER + (ASK_SOON << path->losses);
 	path->lost = true;
@@ -178,9 +179,9 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 	return -EMFILE;
 }
 
-/* May @fd be used for a local wire? Not if it is in the last quarter of the descriptors
- * that the process may have: that quarter is left to the program, because packets can
- * also go by UDP.
+/* May the descriptor number @fd be used for a local wire? Not if it is in the last
+ * quarter of the numbers that the process may have: these are left to the program,
+ * because packets can also go by UDP.
  */
 static bool is_spare(int fd)
 {
@@ -201,8 +202,8 @@ static void free_wire(struct local_wire *w)
 	free(w);
 }
 
-/* Map the memory of @wire and set up both rings in @w. Return: 0 or -errno; the caller
- * frees @w on failure.
+/* Map the memory of @wire and set up both rings in @w. Return: 0 or -errno. On failure
+ * the caller frees @w.
  */
 static int open_wire(struct local_wire *w, const struct rn_rocind_wire *wire)
 {
@@ -265,7 +266,8 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	struct local_wire *w;
 	int rc = 0;
 
-	/* the peer of the old local wire has gone, and what is left in its ring is lost
+	/* The peer of the old local wire has gone. What is left unread in the old ring is
+	 * lost.
 	 */
 	if (old)
 		rn_local_remove(l, old);
@@ -394,9 +396,10 @@ void rn_local_close_doorbell(struct rn_local *l)
 }
 
 /* --------------------------------------------------------- memory of the rings */
-/* Allocate pages now. If that fails, they must not be accessed later, as that would raise
- * SIGBUS. Kernels before 5.14 do not know MADV_POPULATE_WRITE, and allocate a page when
- * it is accessed. Return: false on failure.
+/* Allocate the pages of a ring now. Return: true; false on failure: then the caller must
+ * not access the pages, since that would raise SIGBUS. Kernels before 5.14 do not know
+ * MADV_POPULATE_WRITE; there a page is allocated when it is accessed, and true is
+ * returned.
  */
 static bool populate_memory(uint8_t *at, size_t len)
 {
@@ -415,14 +418,14 @@ void rn_local_fit(struct local_wire *w, rn_ns now)
 
 void rn_local_resize(struct local_wire *w)
 {
-	/* An error may be ignored: the ring keeps its size, and the next packet
-	 * tries again.
+	/* An error does no harm: the ring keeps its size, and with the next packet this
+	 * is tried again.
 	 */
 	(void)rn_ring_resize(&w->send, w->want);
 }
 
-/* Give back the pages of a sending ring that has been read completely. Neither end needs
- * its data any more, so the peer is not told and need not wake up.
+/* Give back the memory of a sending ring if the peer has read all of it. Neither end
+ * needs the data any more, so the peer is not told, and need not wake up.
  */
 static void give_back(struct local_wire *w)
 {

@@ -29,8 +29,8 @@ enum {
 	LOOK_BUSY = 64,
 	LOOK_VAIN = 8,
 	LOOK_QUIET = 8,
-	/* maximum reads of the sockets before a new ring is read; the sockets' buffers
-	 * cannot hold more packets
+	/* Maximum number of reads of the sockets before a new ring is read. The sockets'
+	 * buffers cannot hold more packets than so many reads return.
 	 */
 	DRAIN_MAX = 1024,
 	/* number of calls without a packet after which rings count as not in use */
@@ -39,8 +39,8 @@ enum {
 	 * scheduler switch
 	 */
 	LIVELY_MAX = 64,
-	/* number of short polls, which only load the tails of the rings, that take as
-	 * long as one receive call
+	/* Number of short polls (which only load the tails of the rings) that take as
+	 * long as one call of receive().
 	 */
 	SHORT_SHARE = 16,
 	/* If there are more local wires than this, only rings whose doorbell bit is set
@@ -53,16 +53,16 @@ enum {
 	SCAN_EVERY = 64,
 
 	/* Limits for packets that are built for a ring. */
-	/* Bytes of new packets after which these are made visible to the peer, which
-	 * reads them while the next packets are built: SHOW_AT normally, SHOW_AT_STREAM
-	 * in a stream.
+	/* Bytes. When so many bytes of new packets are in the ring, they are made visible
+	 * to the peer, which reads them while the next packets are built. SHOW_AT_STREAM
+	 * applies in a stream, SHOW_AT otherwise.
 	 */
 	SHOW_AT = 8 * 1024,
 	SHOW_AT_STREAM = 32 * 1024,
 	/* Number of times that packets are made visible for each ring of the doorbell. */
 	SHOWS = 8,
-	/* maximum number of packets in a short burst: a message, an acknowledgement and a
-	 * few more
+	/* Maximum number of packets in a short burst, which is a message, an
+	 * acknowledgement and perhaps a few more.
 	 */
 	FEW = 4,
 	MANY = 32, /* minimum number of packets in a long burst: a stream */
@@ -87,8 +87,8 @@ static void publish_and_wake(struct local_wire *w)
 		wake_peer(w);
 }
 
-/* Handle a full ring. Return: -EAGAIN if the packets are to wait for space; -ENOBUFS if
- * they are to go by UDP.
+/* Handle a full ring. Return: -EAGAIN if the packets should wait for space; -ENOBUFS if
+ * they should go by UDP.
  */
 static int no_space(struct local_wire *w)
 {
@@ -105,8 +105,9 @@ static int no_space(struct local_wire *w)
 	return -ENOBUFS;
 }
 
-/* Send a super-packet through a ring. Return: 0; -EAGAIN, with the number of packets sent
- * so far in l->sent; or another -errno: the packets are to go by UDP, or are lost.
+/* Send a super-packet through a ring. Return: 0; -EAGAIN if the ring is full: the number
+ * of packets sent so far is in l->sent; or another -errno: the remaining packets should
+ * go by UDP, or are lost.
  */
 static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			const struct rn_super *super)
@@ -120,7 +121,7 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	if (w->is_away && !rn_local_fetch(l, w))
 		return -ENOBUFS;
 	l->sent = 0;
-	/* If the peer has read the ring, it is not stuck any more. Checked here, before
+	/* If the peer has read the ring, it is not stuck any more. That is checked before
 	 * more packets are put into the ring.
 	 */
 	if (w->is_stuck && rn_ring_is_read(&w->send))
@@ -225,7 +226,8 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	return rc;
 }
 
-/* Return: the connected socket for a destination; none if its packets go through a ring.
+/* Return: the connected socket for packets to a destination; no socket if its packets go
+ * through a ring.
  */
 static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)
@@ -238,8 +240,9 @@ static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow
 }
 
 /* ---------------------------------------------- building packets for a ring */
-/* Return: private memory for a packet that will be copied to @at. The payload, behind a
- * BTH, is aligned, and the offset in the page differs from that of @at by half a page.
+/* Return: a place in the private memory @l->build for a packet that will be copied to @at
+ * later. The payload behind a BTH is aligned there. In its page the place is half a page
+ * away from the offset of @at, because copies between equal offsets are slow.
  */
 static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 {
@@ -315,8 +318,8 @@ static void show_burst(struct rn_local *l, struct local_wire *w)
 }
 
 /* Is the first packet of a burst made visible at once? Yes if bursts are short: the peer
- * waits, and can read the first of two packets (a message and an acknowledgement) while
- * the second is built. In a stream this would disturb the peer for one packet.
+ * waits for a message, and can read it while the second packet, an acknowledgement, is
+ * built. In a stream it would disturb the peer for the sake of one packet.
  */
 static bool goes_ahead(const struct local_wire *w)
 {
@@ -360,15 +363,15 @@ static void fill_flow(const struct rn_local *l, const struct local_wire *w,
 }
 
 /* Decide how the ICRC of a received packet is to be checked. If a capture or a fault rule
- * needs the ICRC, a packet without one gets it here, in the private memory to which it
- * was copied.
+ * needs the ICRC, a packet that came without one gets it here; the packet is in private
+ * memory by now.
  */
 static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_wire *w,
 				  const struct rn_flow *flow,
 				  const struct rn_ring_packet *pkt)
 {
-	/* The result is exact: our peers number packets as we do, so the IPv4
-	 * identification is known.
+	/* The ICRC is checked with the exact IPv4 identification, which is known because
+	 * our peers number their packets as we do.
 	 */
 	if (!(pkt->meta.flags & RN_RING_NO_ICRC) || !w->may_omit_icrc)
 		return RN_RX_ICRC_EXACT;
@@ -384,9 +387,9 @@ static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b
 	       a->hop_limit == b->hop_limit;
 }
 
-/* Read packets from a ring. Return: their number; -EAGAIN: no packet yet, but the ring
- * has more records; 0: the ring is empty. If the ring is empty and its peer has gone, or
- * after a fault, the local wire is removed.
+/* Read packets from a ring. Return: the number of packets; 0: the ring is empty; -EAGAIN:
+ * the records read so far held no packet, but the ring has more records. If the ring is
+ * empty and its peer has gone, or after a fault, the local wire is removed.
  */
 static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 {
@@ -449,8 +452,8 @@ static unsigned next_ready(const struct rn_local *l, unsigned from)
 	return from;
 }
 
-/* Read the rings of the wires @from .. @to - 1 in turn, until one has packets. Return:
- * the number of packets.
+/* Read the rings of the wires with indices @from to @to - 1, one after the other, until
+ * one has packets. Return: the number of packets.
  */
 static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_rx *rx)
 {
@@ -498,8 +501,8 @@ static int read_sockets(struct rn_local *l, struct rn_rx *rx)
 	return n;
 }
 
-/* If a new ring has packets, start to read the sockets until they are empty: packets that
- * the peer has sent by UDP before are there by now, and must be received first.
+/* If a new ring has packets, begin to read the sockets until they are empty. Packets that
+ * the peer has sent by UDP before are in the sockets by now, and must be received first.
  */
 static void begin_drain(struct rn_local *l)
 {

@@ -34,8 +34,8 @@
 #include "transport/io/udp/net_udp.h"
 
 #define RN_LOCAL_PATIENCE RN_MSEC(50)
-/* An idle ring gives back its memory after this time at the earliest, and after twice
- * this time at the latest.
+/* A ring that becomes idle gives back its memory after this time at the earliest, and
+ * after twice this time at the latest.
  */
 #define RN_LOCAL_IDLE RN_MSEC(1000)
 
@@ -61,13 +61,14 @@ struct rn_local_cfg {
 /* Return: the back end, or NULL with errno ENOMEM. */
 struct rn_local *rn_local_new(const struct rn_local_cfg *cfg);
 
-/* Close the rings, so that the peers notice, and unmap all memory. NULL is ignored. */
+/* Close the rings, which the peers will notice, and unmap all memory. NULL is ignored. */
 void rn_local_free(struct rn_local *l);
 
 struct rn_net *rn_local_net(struct rn_local *l);
 
-/* Call @holds for each live peer that has not read everything in its ring, for
- * rn_dev_peer_holds(). @taken: number of bytes that the peer has read, ever.
+/* Call @holds for each live peer that has not yet read all packets in the ring to it; the
+ * caller passes the arguments on to rn_dev_peer_holds(). @taken: number of bytes that the
+ * peer has read from the ring since it was made.
  */
 typedef void rn_local_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken);
 void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
@@ -80,19 +81,21 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire);
 
 /* Process RN_ROCIND_WIRE_DOWN: the local wire has ended, or rocind has refused to make
- * one. @err: the reason, as in that event. If it is 0, the peer has gone, and what it has
- * sent is still received; otherwise a wire is removed at once with all that is unread.
+ * one. @err: the reason, as in that event. If @err is 0, the peer has gone, and what it
+ * has sent is still received. Otherwise a wire that exists is removed at once, and what
+ * is unread in its ring is lost.
  */
 void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int err);
 
-/* Return: a descriptor for epoll, readable after a peer has woken us, until the caller
- * has read it; -1 before the first local wire, and always the same afterwards. Stays
- * owned by @l.
+/* Return: a descriptor for epoll, which @l owns. It is readable from when a peer has
+ * woken us until the caller has read it. Before the first local wire, -1; after that
+ * always the same descriptor.
  */
 int rn_local_event_fd(const struct rn_local *l);
 
-/* Prepare to sleep: from now on peers wake this process. Return: true; false if a ring
- * has packets already, and then peers do not wake it.
+/* Prepare to sleep: from now on peers wake this process when they have put a packet into
+ * a ring. Return: true; false if a ring has packets already, and then peers do not wake
+ * this process.
  */
 bool rn_local_announce(struct rn_local *l);
 
@@ -121,8 +124,8 @@ void rn_local_seal(struct rn_local *l, bool on);
 bool rn_local_is_lively(const struct rn_local *l);
 
 /* Stores the tails of all rings in @watch for rn_ring_is_still(), which may be called as
- * long as @l is not passed to any other function. Return: false if packets may wait, or
- * if there are too many rings to look at each, or none.
+ * long as @l is not passed to any other function. Return: true; false if packets may wait
+ * in a ring, if there are too many rings to look at each of them, or if there is none.
  */
 bool rn_local_watch(const struct rn_local *l, struct rn_ring_watch *watch);
 
@@ -130,13 +133,13 @@ bool rn_local_watch(const struct rn_local *l, struct rn_ring_watch *watch);
  */
 void rn_local_polled_shortly(struct rn_local *l, uint32_t times);
 
-/* Return: the time at which rn_local_trim() is to be called next; RN_NEVER if no ring has
- * memory to give back.
+/* Return: the time at which the caller should call rn_local_trim() next; RN_NEVER if no
+ * ring has memory to give back.
  */
 rn_ns rn_local_trim_due(const struct rn_local *l);
 
-/* Give back the memory of rings that have not been used since the last call. To be called
- * every RN_LOCAL_IDLE.
+/* Give back the memory of rings that have not been used since the last call. The caller
+ * calls this every RN_LOCAL_IDLE.
  */
 void rn_local_trim(struct rn_local *l);
 

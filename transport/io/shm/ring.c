@@ -99,7 +99,9 @@ static uint32_t space(const struct rn_ring_send *s)
 	return s->size - (uint32_t)(s->tail - s->head);
 }
 
-/* Is there space for @need bytes? Loads the head only if the last one is not enough. */
+/* Is there space for @need bytes? The head, up to which the consumer has read, is loaded
+ * anew only if the value loaded last leaves too little space.
+ */
 static bool has_space(struct rn_ring_send *s, uint32_t need)
 {
 	if (need <= space(s))
@@ -137,8 +139,8 @@ static void advance_tail(struct rn_ring_send *s, uint32_t bytes)
 	s->off = (s->off + bytes) & (s->size - 1);
 }
 
-/* Return: number of bytes to skip before a record of @need bytes. If the record does not
- * fit before the end of the data, that is the rest up to the end; otherwise 0.
+/* Return: how many bytes to skip before a record of @need bytes. If the record does not
+ * fit before the end of the data, these are the bytes up to the end; otherwise 0.
  */
 static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 {
@@ -147,7 +149,8 @@ static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 	return need > left ? left : 0;
 }
 
-/* Write a pad record of @pad bytes, if @pad is not 0, and the header of a packet record.
+/* Write the header of a packet record and, in front of it, a pad record of @pad bytes if
+ * @pad is not 0.
  */
 static void begin_record(struct rn_ring_send *s, uint32_t pad, uint32_t len,
 			 const struct rn_ring_meta *meta)
@@ -190,9 +193,9 @@ const uint8_t *rn_ring_next(struct rn_ring_send *s)
 	return s->data + (pad ? 0 : s->off) + RN_RING_HEADER;
 }
 
-/* Fetch the cache lines of the next records for writing. They are in the consumer's
- * cache, and have to be here before the next tail can be published. At this moment no
- * packet waits for them.
+/* Fetch the cache lines of the next records for writing. They are in the cache of the
+ * consumer's processor, and must be in the cache of this one before the next tail can be
+ * published. At this moment no packet waits for that.
  */
 static void fetch_next(const struct rn_ring_send *s)
 {
@@ -254,9 +257,10 @@ int rn_ring_resize(struct rn_ring_send *s, uint32_t size)
 	if (s->fault)
 		return -EPIPE;
 	unread = (uint32_t)(s->tail - s->head);
-	/* A ring cannot grow while its unread part wraps, because the larger ring would
-	 * have these bytes elsewhere. If it does not wrap, unread <= off < size, so there
-	 * is space for the record, which has RN_RING_ALIGN bytes.
+	/* A ring cannot grow while its unread part wraps, because in the larger ring
+	 * these bytes would be elsewhere. If the unread part does not wrap, unread <= off
+	 * < size, so there is space for the record of the new size, which has
+	 * RN_RING_ALIGN bytes.
 	 */
 	if (s->head < s->resized || (size < s->size ? unread > 0 : unread > s->off))
 		return -EAGAIN;
@@ -275,7 +279,8 @@ uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now)
 		s->fulls_since = now;
 		s->fulls = 0;
 	}
-	/* A ring whose consumer has stopped, and has not read it, does not count as idle.
+	/* If the consumer has stopped and has not read the ring, the ring does not count
+	 * as idle.
 	 */
 	if (s->tail != s->idle_tail || !rn_ring_is_read(s)) {
 		s->idle_tail = s->tail;
@@ -295,8 +300,8 @@ void rn_ring_send_close(struct rn_ring_send *s)
 
 /* ------------------------------------------------------------------ the consumer */
 enum {
-	/* maximum number of records that a producer writes for one packet: a pad, a
-	 * change of size, the packet
+	/* Maximum number of records that a producer writes for one packet: a pad, a
+	 * change of the size, and the packet.
 	 */
 	RECORDS_EACH = 3,
 };
@@ -323,9 +328,10 @@ static void publish_head(struct rn_ring_recv *r)
 	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
 }
 
-/* Load the producer's position (the tail) after everything before the old one has been
- * read, and check it. It may be ahead by up to the capacity, because a record that was
- * not read yet may enlarge the ring. The check also finds a tail that went back.
+/* Load the producer's position (the tail) anew and check it, when everything before the
+ * old tail has been read. It may be ahead by up to the capacity, and not only by the size
+ * of the ring, because a record that was not read yet may enlarge the ring. A tail that
+ * went back is noticed by the same check.
  */
 static void look_at_tail(struct rn_ring_recv *r)
 {
@@ -374,9 +380,9 @@ static bool is_within(struct rn_ring_recv *r, uint32_t bytes)
 	return !r->fault;
 }
 
-/* Return: how many of the last bytes before the ICRC can be summed while they are copied,
- * so that rn_icrc_check_with() need not read them. The number of bytes before them, in
- * most packets the headers, is a multiple of 16.
+/* Return: of how many bytes directly before the ICRC the CRC can be computed while they
+ * are copied, so that rn_icrc_check_with() need not read them again. The number of bytes
+ * in front of these, which are the headers in most packets, is a multiple of 16.
  */
 static uint32_t part_len(uint32_t len)
 {
@@ -389,8 +395,8 @@ static uint32_t part_len(uint32_t len)
 	return rn_crc32_can_copy(part) && (most - part) % 16 == 0 ? part : 0;
 }
 
-/* Copy the bytes of a packet from @src to @room, or a little behind it, so that the
- * stores of the payload are aligned.
+/* Copy the bytes of a packet from @src to @room, or to a place a few bytes behind @room,
+ * so that the stores of the payload are aligned.
  */
 static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src)
 {
@@ -411,7 +417,8 @@ static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src
 }
 
 /* Read the record at the head, which lies before the tail. Return: true if it is a
- * packet, which is then described in @p.
+ * packet, and then @p describes the packet; false if it is another record, or after a
+ * fault.
  */
 static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_t *room)
 {
@@ -439,8 +446,8 @@ static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_
 	return false;
 }
 
-/* Publish the head, which gives the space back, so early that the producer can continue,
- * but not for each record.
+/* Publish the head, by which the producer gets its space back. Not for each record, but
+ * early enough that the producer can continue.
  */
 static void give_back(struct rn_ring_recv *r)
 {
@@ -504,7 +511,7 @@ void rn_ring_recv_close(struct rn_ring_recv *r)
 
 /* ---------------------------------------------------------------- doorbells */
 
-/* All accesses are sequentially consistent, except where a comment says why
+/* All accesses to the page are sequentially consistent, except where a comment says why
  * they need not be.
  */
 struct rn_doorbell {

@@ -51,12 +51,13 @@ enum {
 	RN_RING_ROOM_MIN = 8192, /* minimum size of @room in rn_ring_receive() */
 };
 
-/* The header fields of a packet, as in UDP and IP headers: the fields of struct rn_flow
- * that two processes have not agreed on before. The ring passes them on unchecked.
+/* What the UDP and IP headers of a packet would tell: those fields of struct rn_flow that
+ * the two processes have not agreed on before. The ring passes them on without checking
+ * them.
  */
 struct rn_ring_meta {
-	/* number that stands for a pair of addresses of the two processes; defined by
-	 * the caller
+	/* Number that stands for a pair of addresses of the two processes. The callers at
+	 * both ends define its meaning.
 	 */
 	uint16_t path;
 	uint16_t sport; /* UDP source port */
@@ -76,8 +77,8 @@ enum rn_ring_flags {
 struct rn_ring_packet {
 	const uint8_t *data; /* BTH to ICRC, in the buffer given to rn_ring_receive() */
 	uint32_t len;	     /* RN_RING_PACKET_MIN .. RN_RING_PACKET_MAX */
-	/* CRC of the last bytes before the ICRC, computed while they were copied; empty
-	 * if that was not possible, or if the packet has no ICRC
+	/* CRC of a number of bytes directly before the ICRC, computed while they were
+	 * copied. Empty if that was not possible, or if the packet has no ICRC.
 	 */
 	struct rn_crc32_part part;
 	struct rn_ring_meta meta;
@@ -106,20 +107,22 @@ enum rn_ring_fault {
 	RN_RING_FAULT_COUNT
 };
 
-/* Return: a text for people about the fault, without a full stop: "the peer's tail ...".
- * Never NULL.
+/* Return: a text for people that describes the fault, without a full stop, such as "the
+ * peer's tail ...". Never NULL.
  */
 const char *rn_ring_fault_text(enum rn_ring_fault fault);
 
-/* Return: number of bytes of memory for a ring with up to @capacity bytes of data. */
+/* Return: how many bytes of memory a ring needs that can have up to @capacity bytes of
+ * data.
+ */
 static inline size_t rn_ring_bytes(uint32_t capacity)
 {
 	return RN_RING_CONTROL + (size_t)capacity;
 }
 
-/* Initialise a ring in rn_ring_bytes(@capacity) bytes of zeros, before either end is set
- * up. @mem is aligned to a page; @capacity is a power of two, RN_RING_SIZE_MIN ..
- * RN_RING_SIZE_MAX. Writes only the control page.
+/* Initialise a ring, before either end is set up. The caller provides
+ * rn_ring_bytes(@capacity) bytes of zeros at @mem, aligned to a page. @capacity is a
+ * power of two, RN_RING_SIZE_MIN .. RN_RING_SIZE_MAX. Writes only the control page.
  */
 void rn_ring_format(void *mem, uint32_t capacity);
 
@@ -175,9 +178,10 @@ enum rn_ring_fault rn_ring_send_init(struct rn_ring_send *s, void *mem,
 int rn_ring_send(struct rn_ring_send *s, const struct rn_ring_meta *meta,
 		 const uint8_t *pkt, uint32_t len);
 
-/* Return: where rn_ring_send() would copy a packet of RN_RING_PACKET_MAX bytes to; NULL
- * if it would fail. Packets are not built there: the peer can write to this memory at any
- * time, and an ICRC computed over its bytes would make them valid.
+/* Return: the address to which rn_ring_send() would copy a packet of RN_RING_PACKET_MAX
+ * bytes; NULL if it would fail. The caller must not build packets there: the peer can
+ * change this memory at any time, and an ICRC computed over the changed bytes would make
+ * them valid.
  */
 const uint8_t *rn_ring_next(struct rn_ring_send *s);
 
@@ -187,24 +191,27 @@ static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
 	return (uint32_t)(s->tail - s->published);
 }
 
-/* Make the packets sent so far visible to a consumer that polls the ring, in the middle
- * of a burst. Unlike rn_ring_publish(), which must be called at the end of the burst,
- * this does not wait until earlier stores have left the processor.
+/* Make the packets sent so far visible to a consumer that polls the ring. For use in the
+ * middle of a burst. It does not wait until earlier stores have left the processor, as
+ * rn_ring_publish() does, which must be called at the end of the burst.
  */
 void rn_ring_show(struct rn_ring_send *s);
 
-/* Make the packets sent so far visible to the consumer. To be called once per burst, and
- * before the thread leaves the engine. The store is sequentially consistent, so
- * rn_doorbell_ring() may follow. Return: true if there are packets since the last call,
- * so the doorbell is to be rung.
+/* Make the packets sent so far visible to the consumer. The caller calls this at the end
+ * of each burst, and before the thread leaves the engine. The store is sequentially
+ * consistent, so rn_doorbell_ring() may follow. Return: true if packets were sent since
+ * the last call, so that the caller has to ring the doorbell.
  */
 bool rn_ring_publish(struct rn_ring_send *s);
 
-/* Returns true if, by the head that it has stored, the consumer has read everything. */
+/* Returns true if the consumer has read everything, according to the head that it has
+ * stored.
+ */
 bool rn_ring_is_read(struct rn_ring_send *s);
 
 /* Returns true if the consumer has not closed its end and has not read everything that
- * was published. @taken: number of bytes that it has read, ever.
+ * was published. @taken: out: number of bytes that the consumer has read since the ring
+ * was made.
  */
 bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken);
 
@@ -228,10 +235,10 @@ enum {
 	RN_RING_FULLS = 16
 };
 
-/* Return: the size that the ring should get: twice the present size after RN_RING_FULLS
- * sends within a millisecond that found no space; the minimum if the ring was empty for
- * a second; otherwise the present size. To be called after each -EAGAIN, and from time
- * to time.
+/* Return: the size in bytes that the ring should get: twice the present size if
+ * RN_RING_FULLS sends within a millisecond have found no space; the minimum if the ring
+ * was empty for a second; otherwise the present size. The caller calls this after each
+ * -EAGAIN, and from time to time.
  */
 uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now);
 
@@ -287,8 +294,9 @@ unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 /* Has the last rn_ring_receive() left records unread that it knew of? */
 bool rn_ring_has_more(const struct rn_ring_recv *r);
 
-/* Are there records for rn_ring_receive()? Makes one sequentially consistent load; to be
- * called after rn_doorbell_announce() and before sleeping. False after a fault.
+/* Are there records for rn_ring_receive()? Makes one sequentially consistent load. A
+ * consumer calls this after rn_doorbell_announce() and before it sleeps. False after a
+ * fault.
  */
 bool rn_ring_waits(const struct rn_ring_recv *r);
 
@@ -296,8 +304,8 @@ enum {
 	RN_RING_WATCH_MAX = 8
 };
 
-/* The tails of some rings as last seen, by which a short poll notices whether a producer
- * has published anything since.
+/* The tails of some rings as they were seen last. By comparing them a short poll notices
+ * whether a producer has published anything since.
  */
 struct rn_ring_watch {
 	struct rn_ring_watched *end; /* behind the last one in @ring */
@@ -308,13 +316,14 @@ struct rn_ring_watch {
 	} ring[RN_RING_WATCH_MAX];
 };
 
-/* Adds a ring to the watched ones, of which there are fewer than RN_RING_WATCH_MAX.
- * Return: false if the ring cannot be used, or has records that were not read yet.
+/* Adds a ring to the watched ones. Fewer than RN_RING_WATCH_MAX must be watched already.
+ * Return: true; false, with the ring not added, if it cannot be used, or has records that
+ * were not read yet.
  */
 bool rn_ring_watch(const struct rn_ring_recv *r, struct rn_ring_watch *w);
 
-/* Are all watched rings as empty as when they were added? To be called only while the
- * rings are mapped.
+/* Are all watched rings as empty as when they were added? The caller must call this only
+ * while the rings are mapped.
  */
 static inline bool rn_ring_is_still(const struct rn_ring_watch *w)
 {
@@ -324,13 +333,13 @@ static inline bool rn_ring_is_still(const struct rn_ring_watch *w)
 	return true;
 }
 
-/* Tell the producer that nothing will be read any more: its next send that finds no space
- * returns -EPIPE. From now on rn_ring_receive() returns 0.
+/* Tell the producer that nothing will be read any more. When one of its later sends finds
+ * no space, that send returns -EPIPE. From now on rn_ring_receive() returns 0.
  */
 void rn_ring_recv_close(struct rn_ring_recv *r);
 
-/* Layout of the memory of a local wire: first the ring of role 0, by which process 0
- * sends, then the ring of role 1.
+/* Layout of the memory of a local wire between two processes, which have the roles 0 and
+ * 1: first the ring by which the process of role 0 sends, then that of role 1.
  */
 enum {
 	/* Half of the size of a usual L2 cache. In a larger ring, what the producer
@@ -380,9 +389,9 @@ enum {
 struct rn_doorbell; /* a page in shared memory */
 
 /* ---------------------------------------------------------------- producer */
-/* Tell the process of @peer that packets were published to its ring @idx (<
- * RN_DOORBELL_RINGS, numbered by the consumer). Return: true if that process sleeps, so
- * that the caller has to write to its descriptor.
+/* Tell the process that has the doorbell @peer that packets were published to its ring
+ * @idx (the consumer numbers its rings; < RN_DOORBELL_RINGS). Return: true if that
+ * process sleeps, so that the caller has to write to the descriptor that wakes it.
  */
 bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx);
 
@@ -396,9 +405,10 @@ void rn_doorbell_announce(struct rn_doorbell *own);
 /* Announce that the process is awake, so producers need not wake it. */
 void rn_doorbell_awake(struct rn_doorbell *own);
 
-/* Read and clear the bits of rings 64 * @word .. 64 * @word + 63, which were set since
- * the last call; cheap if none was. The caller reads each of these rings until it is
- * empty, or sets its bit again by rn_doorbell_remember().
+/* Read and clear the bits of the rings 64 * @word .. 64 * @word + 63; cheap if none is
+ * set. The bit of a ring is set if packets may have been published to it. The caller
+ * reads each of these rings until it is empty, or sets its bit again by
+ * rn_doorbell_remember().
  */
 uint64_t rn_doorbell_take(struct rn_doorbell *own, unsigned word);
 

@@ -10,8 +10,8 @@
 enum {
 	RN_RING_MAGIC = 0x526e5267, /* "RnRg" */
 	RN_RING_VERSION = 1,
-	/* distance between the variables of the two sides: two cache lines, because
-	 * processors also prefetch the neighbour of a line
+	/* Distance in bytes between the variables that the two sides write. It is two
+	 * cache lines, because processors also prefetch the neighbour of a line.
 	 */
 	RN_RING_APART = 128,
 };

@@ -22,13 +22,13 @@ struct rn_flow;
  */
 int rn_icmp_probe_send(const struct rn_flow *flow);
 
-/* Return: the errno value of the ICMP error that has come back for the probe, which is
- * reported once; 0: none yet.
+/* Return: the errno value of the ICMP error that has come back for the probe; each error
+ * is returned once. 0: no error has come back.
  */
 int rn_icmp_probe_answer(int fd);
 
-/* Return: what the errno value of a probe says about the peer, as text to follow "refuses
- * packets: "; NULL if it says nothing about the peer.
+/* Return: a text that says what the errno value of a probe means for the peer, to follow
+ * "refuses packets: "; NULL if the value says nothing about the peer.
  */
 const char *rn_icmp_probe_meaning(int err);
 

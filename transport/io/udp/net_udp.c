@@ -127,14 +127,14 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
 
 /* --------------------------------------------------------- receiving by io_uring */
 
-/* The thread that polls submits its requests by one system call, at whose return all of
- * them have completed; none stays pending. (A pending one, such as a multishot receive,
- * would belong to the thread that submitted it, see uring.h.) The gain is that one call
- * receives several datagrams, if a socket has many.
+/* The thread that polls submits its requests by one system call. When that returns, all
+ * of them have completed; none stays pending. (A pending one, such as a multishot
+ * receive, would belong to the thread that submitted it, see uring.h.) The gain is that
+ * one call receives several datagrams, if a socket has many.
  */
 enum {
-	/* Maximum number of datagrams received by one call; the data of more of them
-	 * would not fit into the cache.
+	/* Maximum number of datagrams that one call receives. The data of more would not
+	 * fit into the processor's cache.
 	 */
 	AHEAD = 4,
 	BUF = 65536,
@@ -153,20 +153,20 @@ struct uring_slot {
 /* The io_uring queue, and the datagrams that were received but not delivered yet. */
 struct rn_net_uring {
 	struct rn_uring *uring;
-	/* number of datagrams to request by the next call; it grows if all requested ones
-	 * have come
+	/* Number of datagrams that the next call will request. It grows when all
+	 * requested datagrams have come.
 	 */
 	unsigned ahead;
-	/* index of the first slot whose datagram is not delivered yet, and number of
-	 * slots filled by the last call
+	/* @next: index of the first slot whose datagram was not delivered yet; @count:
+	 * number of slots that the last call has filled.
 	 */
 	unsigned next, count;
 	struct uring_slot slot[AHEAD];
 	uint8_t buf[AHEAD][BUF];
 };
 
-/* Create the queue. Return: the queue; or NULL with errno and an error text in @err,
- * as rn_uring_open().
+/* Create an io_uring queue and its buffers. Return: the queue; or NULL with the errno and
+ * the error text of rn_uring_open().
  */
 static struct rn_net_uring *uring_new(char *err, size_t err_len)
 {
@@ -194,9 +194,9 @@ static void uring_free(struct rn_net_uring *n)
 	free(n);
 }
 
-/* Submit @count requests, which have the tags 0 .. @count - 1, and store their results in
- * @result by tag. All have completed at the return, so their memory may be reused.
- * Return: 0 or -errno.
+/* Submit the @count requests that were prepared with the tags 0 .. @count - 1. Store the
+ * result of each in @result, indexed by its tag. When the call returns, all have
+ * completed, so their memory may be reused. Return: 0 or -errno.
  */
 static int perform_requests(struct rn_net_uring *n, unsigned count, int *result)
 {
@@ -231,8 +231,8 @@ static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
 		assert(!"room for AHEAD requests");
 }
 
-/* Does the queue contain a datagram for uring_next()? Such a datagram does not make the
- * socket readable.
+/* Is there a datagram for uring_next()? It has been received already, so it does not make
+ * the socket readable.
  */
 static bool uring_holds(const struct rn_net_uring *n)
 {
@@ -248,8 +248,8 @@ static void uring_forget(struct rn_net_uring *n)
 	n->next = n->count = 0;
 }
 
-/* Return the next datagram of those that the last uring_receive() has received. Return:
- * false if there is none.
+/* Take the next of the datagrams that the last uring_receive() has received. Return: true
+ * with the datagram in @d; false if there is none.
  */
 static bool uring_next(struct rn_net_uring *n, struct datagram *d)
 {
@@ -267,9 +267,9 @@ static bool uring_next(struct rn_net_uring *n, struct datagram *d)
 	return false;
 }
 
-/* Receive datagrams from a socket, after all earlier ones have been delivered. An error
- * of the socket refers to a packet that it has sent, and counts as no datagram. @found:
- * out, uring_next() has a datagram.
+/* Receive datagrams from the socket @fd. The caller has taken all earlier ones by
+ * uring_next(). If the socket reports an error, that is about a packet that it has sent,
+ * and counts as no datagram. @found: out: uring_next() has a datagram.
  *
  * Return: 0; or -errno: io_uring cannot be used any more.
  */
@@ -298,8 +298,8 @@ static int uring_receive(struct rn_net_uring *n, int fd, bool *found)
 	return 0;
 }
 
-/* Send by io_uring. @result: out, 0 or -errno of sendmsg(). Return: 0; or -errno: nothing
- * was sent, and io_uring cannot be used any more.
+/* Send a message by io_uring. @result: out: 0, or -errno of sendmsg(). Return: 0; or
+ * -errno if nothing was sent, and io_uring cannot be used any more.
  */
 static int uring_send(struct rn_net_uring *n, int fd, const struct msghdr *msg,
 		      int *result)
@@ -349,8 +349,8 @@ static void close_fd(int fd)
 /* ----------------------------------------------------------- receiving packets */
 
 enum {
-	/* number of receive calls after which the sockets not in use are read as well,
-	 * even if those in use always have packets
+	/* Number of calls of receive() after which the sockets not in use are read, too,
+	 * even if those in use always have packets.
 	 */
 	LOOK_ANYWAY = 256,
 	/* maximum number of packets read from one socket before the next socket is read
@@ -370,7 +370,9 @@ static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 	*last = overflow;
 }
 
-/* Begin to deliver the packets of a datagram from a socket that is bound to @dst. */
+/* Begin to deliver the packets of the datagram @d, which came by a socket that is bound
+ * to @dst. @overflow: the count of that socket's dropped packets, as in struct udp_sock.
+ */
 static void take_datagram(struct rn_udp *u, const struct datagram *d,
 			  const struct rn_gid *dst, uint32_t *overflow)
 {
@@ -380,8 +382,8 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_meta(d->msg, &meta);
 	if (meta.has_overflow)
 		count_overflow(u, overflow, meta.overflow);
-	/* A packet to the same multicast group that came by another interface is not for
-	 * this device.
+	/* A packet to the same multicast group may come by another interface. It is not
+	 * for this device, and is dropped.
 	 */
 	if (meta.ifindex != 0 && meta.ifindex != u->ifindex)
 		len = 0;
@@ -393,8 +395,9 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_split_init(&u->split, d->data, len, meta.seg_len);
 }
 
-/* Read a datagram by recvmsg(). An error of the socket refers to a packet that it has
- * sent, and counts as no datagram. Return: false if there is none.
+/* Read a datagram by recvmsg() and begin to deliver its packets. If the socket reports an
+ * error, that is about a packet that it has sent, and counts as no datagram. Return:
+ * false if there is no datagram.
  */
 static bool read_by_call(struct rn_udp *u, int fd, const struct rn_gid *dst,
 			 uint32_t *overflow)
@@ -503,8 +506,8 @@ static bool read_active(struct rn_udp *u)
 	return false;
 }
 
-/* Read the sockets not in use, one of which may have its first packet. Return: true if a
- * packet was found.
+/* Read the sockets not in use, because the first packet may have come to one of them.
+ * Return: true if a packet was found.
  */
 static bool read_others(struct rn_udp *u)
 {

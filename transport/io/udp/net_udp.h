@@ -49,21 +49,21 @@ struct rn_udp_cfg {
 	uint64_t *stats;
 };
 
-/* Create the back end. Return: the back end; or NULL with errno ENOMEM, and the sockets
- * are closed.
+/* Create the back end, which owns the sockets of @cfg from now on. Return: the back end;
+ * or NULL with errno ENOMEM, and then the sockets are closed.
  */
 struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg);
 
 /* Free the back end and close its sockets. NULL is ignored. */
 void rn_udp_free(struct rn_udp *u);
 
-/* Return: the operations of the back end. rn_net.gso becomes false when the kernel
+/* Return: the operations of the back end. Its member gso becomes false when the kernel
  * refuses super-packets.
  */
 struct rn_net *rn_udp_net(struct rn_udp *u);
 
-/* Replace the socket of GID index @idx by @fd, which is owned from now on, or by none
- * (-1), and close the old one. Packets that were read from the old one and not delivered
+/* Replace the socket of GID index @idx by @fd, which @u owns from now on; or, if @fd is
+ * -1, by none. The old socket is closed. Packets that were read from it and not delivered
  * yet are lost.
  */
 void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid);
@@ -71,11 +71,12 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 /* Return: the socket of a GID index, -1 if there is none. It stays owned by @u. */
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
 
-/**
+/* *
  * rn_group_open() - Open a socket that receives the packets of a multicast group
  * @mgid:	::ffff:a.b.c.d or an IPv6 group. ff0e::ffff:a.b.c.d, which RoCE v1 has
  *		for IPv4 groups, is an IPv6 group like any other
- * @ifindex:	Interface; packets that arrive by others are not received
+ * @ifindex: Index of the interface; packets that arrive by other interfaces are not
+ * received
  *
  * May have to wait for the kernel's global interface lock (RTNL), so it does not belong
  * on a data path.
@@ -88,19 +89,19 @@ int rn_udp_fd(const struct rn_udp *u, unsigned idx);
  */
 int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Leave the group and close the socket. Copies of the socket in fork() children lose the
- * membership, too. A negative @fd is ignored.
+/* Leave the group and close the socket @fd. A fork() child that has a copy of the socket
+ * loses the membership, too. A negative @fd is ignored.
  */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Check that a packet to a group could leave by an interface. Return: 0; -ENETUNREACH:
- * the interface has no route to the group; or the error of a socket call.
+/* Check whether packets to a group could leave by an interface. Return: 0; -ENETUNREACH
+ * if the interface has no route to the group; or the error of a socket call.
  */
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Receive the packets of a group, which was not joined before, from its socket
- * @fd. Return: 0, and @fd is owned from now on; or -ENOMEM or -EMFILE, and @fd
- * stays the caller's.
+/* Begin to receive the packets of a group, which @u has not joined before, from @fd, a
+ * socket from rn_group_open(). Return: 0, and @u owns @fd from now on; or -ENOMEM or
+ * -EMFILE, and the caller still owns @fd.
  */
 int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd);
 
@@ -109,22 +110,22 @@ int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd);
  */
 int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
 
-/* Return: a descriptor for epoll, readable if a packet waits in the socket of any
- * group; -1 before the first rn_udp_join(), and always the same afterwards. It stays
- * owned by @u.
+/* Return: a descriptor for epoll, which @u owns. It is readable if a packet waits in the
+ * socket of any group. Before the first rn_udp_join(), -1; after that always the same
+ * descriptor.
  */
 int rn_udp_groups_fd(const struct rn_udp *u);
 
-/* Does @u hold packets that it has received and not delivered yet? Such packets do not
- * make its sockets readable.
+/* Does @u have packets that it has received and not delivered yet? They do not make its
+ * sockets readable.
  */
 bool rn_udp_holds(const struct rn_udp *u);
 
 /* Is io_uring in use now? */
 bool rn_udp_by_uring(const struct rn_udp *u);
 
-/* Make the next call of receive() that finds nothing in the sockets in use read all
- * others, too. To be called when epoll reports that a socket is readable.
+/* Make the next call of receive() that finds nothing in the sockets in use read all the
+ * others, too. The caller calls this when epoll has reported that a socket is readable.
  */
 void rn_udp_look_everywhere(struct rn_udp *u);
 

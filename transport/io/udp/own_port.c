@@ -85,8 +85,9 @@ int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port)
 	return rc;
 }
 
-/* A multicast packet of this host is looped back on the interface by which it leaves, and
- * the kernel marks it as looped back, except on the loopback interface.
+/* Sets a filter that drops a packet if it is of this host and from a port other than
+ * @port. A multicast packet of this host is looped back on the interface by which it
+ * leaves; the kernel marks it as looped back, except on the loopback interface.
  */
 int rn_own_port_only(int fd, uint16_t port)
 {

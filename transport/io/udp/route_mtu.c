@@ -30,8 +30,8 @@ static void add_attr(struct question *q, uint16_t type, const void *data, size_t
 		NLMSG_ALIGN(q->hdr.nlmsg_len) + (uint32_t)RTA_ALIGN(attr->rta_len);
 }
 
-/* RTM_F_FIB_MATCH asks for the entry of the routing table itself, without the MTU that an
- * ICMP message has set.
+/* Writes the question to the kernel for the route. RTM_F_FIB_MATCH asks for the entry of
+ * the routing table itself, without the MTU that an ICMP message has set.
  */
 static void compose(struct question *q, const struct rn_gid *src,
 		    const struct rn_gid *dst, uint32_t ifindex)
@@ -68,7 +68,8 @@ static uint32_t interface_mtu(uint32_t ifindex)
 	return ok ? (uint32_t)req.ifr_mtu : 0;
 }
 
-/* Returns the data of the first attribute of this type, *@len bytes; NULL: there is none.
+/* Returns the data of the first attribute of the type @type, and its length in bytes in
+ * *@len; NULL if there is no such attribute.
  */
 static const uint8_t *find_attr(const uint8_t *at, size_t left, uint16_t type,
 				size_t *len)

@@ -14,8 +14,9 @@
 
 #include "rocin/gid.h"
 
-/* Returns the MTU of the route to an address, or of its interface if the route has none,
- * with the IP header; 0: the kernel does not say, or the route has several interfaces.
+/* Returns the MTU of the route to the address @dst or, if the route has none of its own,
+ * that of its interface. The MTU is in bytes and includes the IP header. 0: the kernel
+ * does not say, or the route has several interfaces.
  */
 uint32_t rn_route_mtu(const struct rn_gid *src, const struct rn_gid *dst,
 		      uint32_t ifindex);

@@ -26,14 +26,15 @@
 #endif
 
 enum {
-	/* size of the receive buffer to request; rocind requests the same for the
-	 * other sockets
+	/* Bytes. Size of the receive buffer to request, the same that rocind requests for
+	 * the sockets of addresses.
 	 */
 	BUFFER_BYTES = 8 << 20,
 };
 
-/* Request control messages with each packet (such as its interface) and a large buffer.
- * If the kernel refuses one, a counter or a field of a header is missing.
+/* Request a large receive buffer, and control messages with each packet (such as its
+ * interface). If the kernel refuses a control message, a counter is not updated, or a
+ * field of received headers is 0.
  */
 static void ask_for_facts(int fd, int family)
 {
@@ -51,9 +52,9 @@ static void ask_for_facts(int fd, int family)
 }
 
 /* Bind the socket and join the group so that only packets of this interface are received.
- * For IPv4 the kernel compares the interface, if memberships of other sockets do not
- * count (IP_MULTICAST_ALL is 0); for IPv6 it only reports the interface, which
- * take_datagram() compares.
+ * For IPv4 the kernel does not pass packets of other interfaces, provided that
+ * memberships of other sockets do not count (IP_MULTICAST_ALL is 0). For IPv6 it passes
+ * them and reports the interface, which take_datagram() compares. Return: 0 or -errno.
  */
 static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
@@ -139,9 +140,9 @@ static bool is_loopback(uint32_t ifindex)
 	return is;
 }
 
-/* Would a socket of this group never receive anything? The kernel lets a socket join an
- * IPv6 group on the loopback interface, but has no route for packets to the group there.
- * (On other interfaces the route appears when the link comes up.)
+/* Would a socket of this group never receive anything? That is so for an IPv6 group on
+ * the loopback interface: the kernel lets a socket join it, but has no route for packets
+ * to it. (On other interfaces the route appears when the link comes up.)
  */
 static bool is_in_vain(const struct rn_gid *mgid, uint32_t ifindex)
 {
@@ -251,8 +252,8 @@ bool rn_udp_read_groups(struct rn_udp *u)
 	struct epoll_event ev;
 	struct udp_group *g;
 
-	/* Read one socket per call: the epoll set then puts it behind the others that
-	 * are ready.
+	/* Read one socket in each call. The epoll set then puts it behind the others that
+	 * are readable, so that all get a turn.
 	 */
 	if (syscall(SYS_epoll_pwait, rn_udp_groups_fd(u), &ev, 1, 0, NULL, 0) != 1)
 		return false;

@@ -21,8 +21,8 @@
 
 /* --------------------------------------------- cutting datagrams into packets */
 /* Functions that turn the result of a recvmsg() into packets: they read control messages
- * and addresses, and cut a datagram that UDP_GRO has merged from several packets. Their
- * only state is the caller's.
+ * and addresses, and cut a datagram that UDP_GRO has merged from several packets. They
+ * have no state of their own; the caller keeps it.
  */
 
 /* Values from the control messages of a datagram. */
@@ -50,14 +50,14 @@ struct rn_rx_split {
 	uint16_t idx; /* position of the next packet in the datagram */
 };
 
-/* Begin to cut a datagram of @len bytes. @seg_len: bytes of each packet but the last; 0:
- * the datagram is one packet, which may be empty.
+/* Begin to cut a datagram of @len bytes into packets. @seg_len: bytes of each packet but
+ * the last; 0: the datagram is a single packet, which may be empty.
  */
 void rn_rx_split_init(struct rn_rx_split *s, const uint8_t *data, uint32_t len,
 		      uint32_t seg_len);
 
-/* Fill in up to RN_RX_BATCH entries of @rx with the next packets. Return: their number; 0
- * at the end of the datagram.
+/* Fill in up to RN_RX_BATCH entries of @rx with the next packets of the datagram. Return:
+ * the number of packets; 0 at the end of the datagram.
  */
 unsigned rn_rx_split_next(struct rn_rx_split *s, const struct rn_flow *flow,
 			  struct rn_rx *rx);
@@ -69,7 +69,8 @@ struct udp_sock {
 	/* values in packets that are sent without a control message */
 	uint8_t tclass, hop_limit;
 	uint8_t place; /* index in rn_udp.order */
-	/* number of reads that found nothing since the socket last had or sent a packet
+	/* Number of reads that found nothing, since the socket last had a packet or sent
+	 * one.
 	 */
 	uint32_t idle;
 	/* counter of dropped packets (SO_RXQ_OVFL) when it was last read */
@@ -93,14 +94,15 @@ struct udp_connected {
 	uint8_t sgid_index;
 	int fd; /* -1: there is no socket */
 	struct rn_flow flow;
-	/* number of super-packets to this destination before it got a socket; @others:
-	 * number of super-packets to other destinations since the last one to this
+	/* @uses: number of super-packets that were sent to this destination before it got
+	 * a socket. @others: number of super-packets that were sent to other destinations
+	 * since the last one to this.
 	 */
 	uint32_t uses, others;
 	uint16_t sport;
 	uint16_t next_id; /* IPv4 identification of the next packet */
-	/* segment length that is set for the socket (0: none); and that of the last
-	 * super-packet if it needed a control message
+	/* @cut: the segment length that is set for the socket; 0: none. @wanted: the
+	 * segment length of the last super-packet that needed a control message.
 	 */
 	uint32_t cut, wanted;
 };
@@ -128,8 +130,8 @@ struct rn_udp {
 	unsigned cursor; /* index in `order` of the socket that is read next */
 	/* number of packets that this socket has delivered in its turn */
 	unsigned taken;
-	/* number of receive calls that found nothing since the sockets not in use were
-	 * last read
+	/* Number of calls of receive() that found nothing, since the sockets not in use
+	 * were read last.
 	 */
 	unsigned vain;
 	/* number of receive calls since the sockets not in use were last read */
@@ -141,8 +143,9 @@ struct rn_udp {
 	struct udp_sock sock[RN_GID_MAX + 1];
 	struct udp_group *groups;
 
-	/* Source port of packets to this host, and the sockets that send them, by GID
-	 * index; they are opened when needed. 0: such packets leave as others do.
+	/* Source port for packets to this host; 0: such packets leave like all others.
+	 * @own: the sockets that send them, by GID index; a socket is opened when it is
+	 * needed.
 	 */
 	uint16_t own_port;
 	struct udp_sock own[RN_GID_MAX];
@@ -211,12 +214,13 @@ static inline void rn_udp_mark_in_use(struct rn_udp *u, unsigned idx)
 	u->active++;
 }
 
-/* Read a datagram from a socket that is bound to @dst, and begin to deliver its packets.
- * @overflow: counter of the socket as in struct udp_sock. Return: false if there is none.
+/* Read a datagram from the socket @fd, which is bound to @dst, and begin to deliver its
+ * packets. @overflow: count of the socket's dropped packets, as in struct udp_sock.
+ * Return: false if there is no datagram.
  */
 bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow);
-/* Forget datagrams that were received and not delivered yet; they are lost. To be called
- * before a socket, its @dst or its @overflow is freed.
+/* Drop the datagrams that were received and not delivered yet. The caller must do so
+ * before it frees a socket, or the @dst or @overflow that were passed to rn_udp_read().
  */
 void rn_udp_forget(struct rn_udp *u);
 /* Send a message by sendmsg() or io_uring. Return: 0, or -errno of sendmsg(). */
@@ -225,14 +229,15 @@ int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 /* ------------------------------------------------------------------ udp_send.c */
 /* Implements rn_net_ops.transmit. */
 int rn_udp_transmit(void *ctx, const struct rn_super *super);
-/* Read the traffic class and hop limit that the socket puts into packets without
- * control messages.
+/* Find out which traffic class and hop limit the kernel writes into packets of the socket
+ * @s if they have no control message, and store them in @s.
  */
 void rn_udp_learn_defaults(struct udp_sock *s);
 /* Does the packet of this flow have to leave from the own port? */
 bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow);
-/* Return: the socket that sends packets to this host from the own port, opened at first
- * use; the socket of the address if it cannot be opened.
+/* Return: the socket that sends packets to this host from the own port (the port that
+ * rocind holds for its user). It is opened at the first call; if that fails, the socket
+ * of the address is returned.
  */
 struct udp_sock *rn_udp_own_sock(struct rn_udp *u, unsigned sgid_index);
 /* Close the socket that rn_udp_own_sock() has opened. */
@@ -243,14 +248,14 @@ struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 				     uint32_t sgid_index, uint32_t dest_slot);
 /* Send a super-packet by its connected socket. Return: that of rn_udp_transmit(). */
 int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
-/* Close the connected sockets of an address; to be called before the socket of the
- * address is closed or replaced.
+/* Close the connected sockets of an address. The caller must do so before it closes or
+ * replaces the socket of the address.
  */
 void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index);
 
 /* -------------------------------------------------------------- udp_group.c */
-/* Read a datagram from the sockets of the multicast groups, in the same way
- * as rn_udp_read().
+/* Read a datagram from the socket of one of the multicast groups, and begin to deliver
+ * its packets. Return: false if there is no datagram.
  */
 bool rn_udp_read_groups(struct rn_udp *u);
 void rn_udp_leave_all(struct rn_udp *u);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_send.c - sends super-packets by unconnected sockets: destination and control
- * messages, single packets where the kernel refuses UDP_SEGMENT, the sockets for packets
- * to this host, and packets that ICMP says are too long.
+/* udp_send.c - sends super-packets by unconnected sockets. Composes the destination and
+ * control messages, sends single packets where the kernel refuses UDP_SEGMENT, has
+ * separate sockets for packets to this host, and sends packets that are too long
+ * according to ICMP all the same.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -22,8 +23,8 @@
 #include "transport/io/host/own_fd.h"
 #include "udp_internal.h"
 
-/* Destination address and control messages of a super-packet, which are the same for all
- * its packets.
+/* Destination address and control messages of a super-packet. They are the same for all
+ * packets of it.
  */
 struct envelope {
 	union rn_sockaddr to;
@@ -51,8 +52,8 @@ static void add_int(struct envelope *e, int level, int type, int value)
 	add_cmsg(e, level, type, &value, sizeof(value));
 }
 
-/* Add a control message with the interface for a multicast packet; the routing table may
- * have another one, or none.
+/* Add a control message with the interface by which a multicast packet is to leave,
+ * because the routing table may name another one, or none.
  */
 static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
 			  struct envelope *e)
@@ -81,8 +82,9 @@ static void fill_envelope(const struct rn_udp *u, const struct udp_sock *s,
 		rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT, rn_udp_ifindex(u, f));
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
-	/* A packet with hop limit 0 could not leave the host, so 0 is not sent. The hop
-	 * limit that is set for the socket applies to unicast only.
+	/* A packet with hop limit 0 could not leave the host; if the flow has 0, no hop
+	 * limit is sent with the message. The hop limit that is set for the socket
+	 * applies to unicast only.
 	 */
 	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
 		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
@@ -115,8 +117,9 @@ static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelop
 	return rn_udp_send_message(u, s->fd, &msg);
 }
 
-/* Send the packets of a super-packet one by one, beginning with number u->sent. @data:
- * all packets. On -EAGAIN, u->sent is where to continue.
+/* Send the packets of a super-packet one by one, beginning with packet u->sent. @data:
+ * the bytes of all packets. Return: 0 or -errno; after -EAGAIN, u->sent is the packet to
+ * continue with.
  */
 static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
 		     const struct rn_super *super, const uint8_t *data)
@@ -150,16 +153,16 @@ static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope
 	return err;
 }
 
-/* Does @err mean that the kernel does not accept super-packets at all, rather than that
- * this one could not be sent?
+/* Does the error @err mean that the kernel accepts no super-packets at all, and not only
+ * that it could not send this one?
  */
 static bool gso_refused(int err)
 {
 	return err == -EINVAL || err == -EIO || err == -ENOPROTOOPT || err == -EOPNOTSUPP;
 }
 
-/* Copy the packets and compute their ICRCs for identification 0, which single packets
- * have. Return: false if there is no memory.
+/* Copy the packets of a super-packet to u->reseal, with ICRCs for the IPv4 identification
+ * 0, which packets have that are sent alone. Return: false if there is no memory.
  */
 static bool reseal(struct rn_udp *u, const struct rn_super *super)
 {
@@ -207,8 +210,8 @@ void rn_udp_learn_defaults(struct udp_sock *s)
 }
 
 enum {
-	/* number of packets after which it is looked up again whether an address belongs
-	 * to this host
+	/* Number of packets to an address after which the device looks up again whether
+	 * the address belongs to this host.
 	 */
 	PLACE_USES = 1 << 12,
 	/* bytes of the headers in front of a packet */
@@ -329,9 +332,9 @@ static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
 	return true;
 }
 
-/* Send a super-packet that the kernel has refused as too long. With IP_PMTUDISC_PROBE the
- * kernel compares the length with the interface's MTU only, and the identification of
- * packets is the same.
+/* Send a super-packet that the kernel has refused as too long. The socket option
+ * IP_PMTUDISC_PROBE has the kernel compare the length with the MTU of the interface
+ * alone; the identifications of packets stay the same.
  */
 static int send_refused(struct rn_udp *u, const struct udp_sock *s,
 			const struct rn_super *super)
@@ -348,9 +351,9 @@ static int send_refused(struct rn_udp *u, const struct udp_sock *s,
 }
 
 /* Send a super-packet that was built for source port 4791 by the socket for packets to
- * this host, after changing its ICRCs to that socket's port. Such super-packets come from
- * fault injection, which delays packets and does not store their socket, and from a full
- * ring.
+ * this host, after changing its ICRCs to that socket's port. Such super-packets have two
+ * causes: fault injection delays packets and does not store their socket; and packets for
+ * a local wire whose ring is full go by UDP.
  */
 static int redirect(struct rn_udp *u, const struct rn_super *super)
 {
