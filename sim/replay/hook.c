@@ -44,8 +44,8 @@ static uint32_t add_pending(struct rn_hook_dev *d, uint64_t tag, void *dst, uint
 	return d->last_number;
 }
 
-/* Removes the pending access that was added last, if the access has ended already.
- * Otherwise stores its number in the record.
+/* If the pending access that was added last has ended already, removes it. Otherwise
+ * stores its number in the record.
  */
 static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_t number)
 {
@@ -55,8 +55,8 @@ static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_
 		d->pending_count--;
 }
 
-/* Removes and returns the pending access @number, which has ended. If there is none, the
- * tag of the result is UINT64_MAX, which no QP has.
+/* Removes the pending access @number, which has ended, and returns it. If there is no
+ * such access, the result has the tag UINT64_MAX, which no QP uses.
  */
 static struct rn_hook_pending take_pending(struct rn_hook_dev *d, uint64_t number)
 {
@@ -81,7 +81,9 @@ static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 }
 
 /* ------------------------------------- memory operations that are recorded */
-/* Sets where the bytes of an access are: in a packet of the call, or at @bytes. */
+/* Stores in the record where the bytes of the access are: in a packet of the call, if
+ * @bytes lie in one, else at @bytes.
+ */
 static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
 {
 	struct rn_rec_access *a = &rec->u.access;
@@ -108,8 +110,8 @@ static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void 
 	}
 }
 
-/* Lets the sink give the result of an access. Returns false if the sink leaves the access
- * to the memory.
+/* Asks the sink for the result of an access. Returns false if the sink gives none, so the
+ * memory has to be accessed.
  */
 static bool is_answered(const struct rn_hook_dev *d, struct rn_rec *rec, void *bytes)
 {
@@ -261,8 +263,8 @@ static void put_call(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Records RN_CALL_MEM_DONE. Replaces the number by which the memory names the access by
- * the tag that the core has given it.
+/* Records RN_CALL_MEM_DONE, which reports that a pending access has ended. Replaces the
+ * number by which the memory names the access by the tag that the core has given it.
  */
 static void put_mem_done(struct rn_hook_dev *d, struct rn_call *c)
 {
@@ -310,8 +312,8 @@ static void put_outcome(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Returns how many packets fit into one record. The device behaves in the same way,
- * whether packets come in one call or in several.
+/* Returns how many of the packets fit into one record. The device does the same whether
+ * it gets packets in one call or in several, so a call may be split.
  */
 static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 {
@@ -323,7 +325,9 @@ static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 	return n;
 }
 
-/* Is the call recorded only when it ends (or not at all), rather than when it begins? */
+/* Returns true if the call is recorded when it ends, or never. Returns false if it is
+ * recorded when it begins.
+ */
 static bool waits_for_end(const struct rn_hook_dev *d, const struct rn_call *c)
 {
 	if (c->kind == RN_CALL_TRANSMIT)
@@ -355,8 +359,9 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	return c;
 }
 
-/* Records the end of a transmit call, unless earlier calls have found no packet of the
- * requested kinds. In that case this call has found none either, and has changed nothing.
+/* Records the end of a transmit call, unless it is superfluous: if earlier calls have
+ * found no packet of the requested kinds, this one has found none either, and has changed
+ * nothing.
  */
 static void end_transmit(struct rn_hook_dev *d, const struct rn_call *c)
 {

@@ -8,16 +8,17 @@
  * recording (recorder.c), or the player, which compares the records with those of a file
  * (player.c). As both use this hook, they get the same records for the same run.
  *
- * Threads: calls of one device are serialised by its caller. Lone calls (RN_REC_LONE) may
- * come from other threads meanwhile, and use nothing of struct rn_hook_dev that changes.
+ * Threads: calls of one device are serialised by its caller. Lone calls (RN_REC_LONE:
+ * calls that need not wait for the device) may come from other threads meanwhile. They
+ * use no member of struct rn_hook_dev that changes.
  */
 #ifndef RN_REPLAY_HOOK_H
 #define RN_REPLAY_HOOK_H
 
 #include "recording.h"
 
-/* A read or atomic access whose result was PENDING. The memory got @number as its tag,
- * since the tags of the core are not unique.
+/* A read or atomic access whose result was PENDING. The tags of the core are not unique,
+ * so the memory has got @number in place of the tag.
  */
 struct rn_hook_pending {
 	uint32_t number;
@@ -36,8 +37,8 @@ struct rn_hook_dev {
 	void (*before_ack)(void *mem_ctx, uint32_t qpn);
 	uint64_t *stats;	    /* counters of the device */
 	const struct rn_call *call; /* call that is being made; NULL: none */
-	/* Bits of enum rn_tx_what for which there was no packet the last time, if there
-	 * was no other call since.
+	/* Bits of enum rn_tx_what: kinds of packets of which the last transmit call has
+	 * found none, if no other call has come since.
 	 */
 	unsigned drained;
 	struct rn_hook_pending *pending;
@@ -45,19 +46,19 @@ struct rn_hook_dev {
 };
 
 struct rn_hook_sink {
-	/* Called when a device begins: sets d->number. Return: 0; -ENOENT: the sink does
-	 * not want the device's calls; or an error, and then the device's records are
-	 * lost.
+	/* The hook calls this when a device is initialised. Sets d->number and returns 0.
+	 * Returns -ENOENT if the sink does not want the calls of this device, or another
+	 * error; the device's calls are not recorded then.
 	 */
 	int (*open)(struct rn_hook_sink *s, struct rn_hook_dev *d);
 	/* Called when a device ends. Its number may be used again. */
 	void (*close)(struct rn_hook_sink *s, struct rn_hook_dev *d);
 	/* Receives a record. Returns false if the record is lost. */
 	bool (*put)(struct rn_hook_sink *s, const struct rn_rec *rec);
-	/* NULL, or gives the result of an access in place of the memory. @rec is the
-	 * access without its result. @bytes: where to store what a READ, an ATOMIC or a
-	 * MEM_DONE brings. For an OVERRUN, the result RN_MEM_DONE says that the CQ was
-	 * full, although it may not seem so now.
+	/* NULL, or a function that supplies the result of an access in place of the
+	 * memory. @rec: the access, without its result. @bytes: where to store the bytes
+	 * that a READ, an ATOMIC or a MEM_DONE brings. For an OVERRUN, RN_MEM_DONE means
+	 * that the CQ was full, although it may not seem so now.
 	 */
 	enum rn_mem_result (*answer)(struct rn_hook_sink *s, const struct rn_rec *rec,
 				     void *bytes);
@@ -65,7 +66,8 @@ struct rn_hook_sink {
 	uint64_t (*id)(const void *object);
 };
 
-/* Sends all records to @to from now on; NULL: none are made. Return: the previous sink.
+/* Sends all records to the sink @to from now on. NULL: no records are made. Returns the
+ * sink that was set before.
  */
 struct rn_hook_sink *rn_hook_set(struct rn_hook_sink *to);
 

@@ -64,8 +64,8 @@ struct device {
 	/* number of the device's objects, without CQs that are not used */
 	unsigned objects;
 	rn_ns now;
-	/* arrays of lookup tables that were enlarged; NULL: the table still has its first
-	 * array
+	/* Arrays of the lookup tables (of QPs, regions, SRQs) that a recorded call has
+	 * enlarged. NULL: the table still has its first array.
 	 */
 	void **bucket[RN_CALL_TABLE_SRQ + 1];
 };
@@ -80,8 +80,8 @@ struct player {
 	bool stop;
 	uint64_t memory; /* bytes that alloc_block() has given and that are in use */
 	struct device *dev[RN_REC_DEVS];
-	/* For each device: the offset in the file after its last record that was
-	 * compared; at index RN_REC_NO_DEV the same for calls without a device.
+	/* For each device: offset in the file behind the last record of that device that
+	 * was compared. Index RN_REC_NO_DEV: the same for calls without a device.
 	 */
 	uint64_t cursor[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
@@ -120,8 +120,8 @@ static bool broken(struct player *p, const char *why)
 	return stop_replay(p, RN_REPLAY_BROKEN, why);
 }
 
-/* Allocates zeroed memory. Returns NULL, and stops the player, if there is none, or if
- * the file makes the player use more than a limit.
+/* Allocates zeroed memory. If there is none, or if the file makes the player allocate
+ * more than a limit, stops the player and returns NULL.
  */
 static void *alloc_block(struct player *p, size_t bytes)
 {
@@ -212,8 +212,9 @@ static void remove_object(struct player *p, struct object *o)
 	free_block(p, o);
 }
 
-/* Finds an object of the device of the call, or of any device if the record names none. A
- * CQ is assigned to the device when it is first used. NULL: the file is broken.
+/* Finds the object @id of the device of the call; if the record names no device, of any
+ * device. A CQ is assigned to a device when that device first uses it. Returns NULL if
+ * there is no such object, because the file is broken.
  */
 static struct object *find_object(struct player *p, enum rn_rec_object kind, uint64_t id)
 {
@@ -290,9 +291,9 @@ static void grow_table(struct player *p)
 	p->d->bucket[g->table] = bucket;
 }
 
-/* Returns the number by which the memory knows the pending access that the recorded call
- * ends, or 0 if there is none. If the record has the number 0, the access belonged to a
- * QP that was destroyed, and is found by its tag.
+/* The recorded call reports that a pending access has ended. Returns the number by which
+ * the memory knows this access, or 0 if there is none. If the record has the number 0,
+ * the access belonged to a QP that was destroyed, and is found by its tag.
  */
 static uint32_t number_of(const struct player *p)
 {
@@ -401,8 +402,8 @@ static bool may_end_access(const struct player *p, const struct rn_rec_mem_done 
 	       (m->number || !rn_dev_has_qpn(dev_of(p), (uint32_t)(m->tag >> 8)));
 }
 
-/* find_objects() has found the device and all objects that this kind of call requires,
- * which GCC's analyzer does not know.
+/* GCC's analyzer does not know that find_objects() has found the device and all objects
+ * that this kind of call requires.
  */
 #ifndef __clang__
 #pragma GCC diagnostic push
@@ -410,7 +411,7 @@ static bool may_end_access(const struct player *p, const struct rn_rec_mem_done 
 #endif
 
 /* Makes the recorded call. If the call creates an object, the object's memory is
- * allocated already. Return: NULL; or, if no program can make this call, a text that says
+ * allocated already. Returns NULL, or, if no program can make this call, a text that says
  * why.
  */
 /* NOLINTNEXTLINE(readability-function-size): a row for each call */
@@ -540,9 +541,9 @@ static bool get_record(struct player *p, uint64_t at, struct rn_rec *rec,
 	       broken(p, "a record has other fields than its kind");
 }
 
-/* Finds the first record of device @number at or behind @*at, and moves @*at to it.
- * Returns the record's length, and sets its kind. 0: the device has no more records, or
- * the file is broken.
+/* Finds the first record of device @number at offset *@at of the file or behind it. Moves
+ * *@at to it, sets *@kind to its kind, and returns its length. Returns 0 if the device
+ * has no more records, or if the file is broken.
  */
 static uint64_t next_record(struct player *p, uint8_t number, uint64_t *at,
 			    unsigned *kind)
@@ -559,8 +560,8 @@ static uint64_t next_record(struct player *p, uint8_t number, uint64_t *at,
 	return 0;
 }
 
-/* Reads the outcome of the call that device @d is making. Returns NULL if the file ends
- * before it.
+/* Finds the record of the outcome of the call that device @d is making. Returns NULL if
+ * the file ends before it.
  */
 static const struct rn_rec *find_outcome(const struct device *d)
 {
@@ -581,8 +582,9 @@ static const struct rn_rec *find_outcome(const struct device *d)
 
 /* --------------------------------------- comparison of actions with the records */
 
-/* Stops the replay with a difference: the core does @is (NULL: nothing), while the next
- * @n bytes of the file (0: none) are recorded.
+/* Stops the replay with a difference. @is: what the core does now; NULL: it does nothing.
+ * The next @n bytes of the file contain what was recorded instead; 0: nothing was
+ * recorded.
  */
 static void differ(struct player *p, uint8_t number, uint64_t n, const struct rn_rec *is)
 {
@@ -653,8 +655,8 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 
 /* ----------------------------- memory operations with the recorded results */
 
-/* Fills in the bytes that a read returns: from the recorded packet as far as the packet
- * was sent, or from the record.
+/* Stores the bytes that a read returns at @dst. The part that the recorded packet
+ * contains comes from there, the rest from the record.
  */
 static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst,
 		      uint32_t len)
@@ -674,8 +676,8 @@ static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst
 		broken(d->p, "a read brought another number of bytes");
 }
 
-/* Gives the recorded result of an access in place of the memory. If the next record is of
- * another kind, compare_next() will report that, and the result does not matter.
+/* Returns the recorded result of an access, in place of the memory. If the next record is
+ * of another kind, the result does not matter, because compare_next() will report that.
  */
 static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 					     const struct rn_rec *is, void *bytes)
@@ -710,8 +712,8 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 	return a->result;
 }
 
-/* Stands in place of each function of the device's memory, and is never called, because
- * the hook calls answer_as_recorded() first.
+/* The player's device has this function in place of each function of its memory. It is
+ * never called, because the hook calls answer_as_recorded() first.
  */
 static void never(void)
 {

@@ -46,7 +46,8 @@ static bool is_zero(const uint8_t *data, uint64_t len)
 	return len == 0;
 }
 
-/* Adds a field as text, unless the field is 0, or is the time, which is added elsewhere.
+/* Appends a field of the record as text. Leaves out fields that are 0, and the time,
+ * which another function appends.
  */
 static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
 {
@@ -68,8 +69,8 @@ static void see(void *arg, const char *name, uint64_t value, const uint8_t *data
 }
 
 /* --------------------------------------------------------- packets as text */
-/* Makes a packet of @len bytes at @data. @sealed: the bytes end with an ICRC; otherwise
- * an ICRC is added. Returns false if the bytes cannot be a packet.
+/* Makes a packet from the @len bytes at @data. If @sealed, the bytes end with an ICRC;
+ * otherwise this function adds one. Returns false if the bytes cannot be a packet.
  */
 static bool make_packet(struct rn_scene_packet *p, const struct rn_flow *flow,
 			const uint8_t *data, uint32_t len, bool sealed)
@@ -118,7 +119,9 @@ struct list {
 	struct seen seen[FIELDS];
 };
 
-/* Adds the value of a field as text: a number, or up to eight bytes from @at on. */
+/* Appends the value of a field to the text: a number, or up to eight of its bytes, from
+ * byte @at on.
+ */
 static void add_value(const struct seen *s, uint64_t at, char *text, size_t size)
 {
 	struct out o = { .text = text, .size = size };
@@ -205,8 +208,8 @@ void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
 }
 
 /* -------------------------------------------------------- text of a record */
-/* Adds a received packet. If neither end sends ICRCs, the bytes in place of the ICRC
- * are ignored.
+/* Appends the text of a received packet. If the ends send no ICRCs, leaves out the bytes
+ * that are in place of the ICRC.
  */
 static void add_received(struct out *o, const struct rn_rx *rx)
 {

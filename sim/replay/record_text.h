@@ -11,8 +11,8 @@
  */
 void rn_rec_text(const struct rn_rec *rec, char *text, size_t size);
 
-/* Adds to @r the fields in which two records of the same kind differ, and the header
- * fields in which two packets do.
+/* Compares two records of the same kind, and stores in @r the fields in which they
+ * differ. If two packets differ, stores the header fields in which they do.
  */
 void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
 		    struct rn_replay_result *r);

@@ -9,12 +9,13 @@
  *                       goes on
  *
  * There is one file per process, for all its devices. A fork() child that opens a device
- * has a file of its own. A part of the file (the window) is mapped, so it contains
- * everything up to the moment when a program was killed, without a system call for each
- * record. Its blocks were allocated before: a full disk ends the recording, not the
- * program. The same holds if another process truncates the file meanwhile: records are
- * built outside of the mapped file, and copied with the guard against memory faults. If a
- * recording ends early, that is reported once, on stderr.
+ * has a file of its own. A part of the file (the window) is mapped. So if the program is
+ * killed, the file contains everything up to that moment, without a system call for each
+ * record. The blocks of the window are allocated before it is used, so a full disk ends
+ * the recording, not the program. If another process truncates the file, that also ends
+ * only the recording: records are built outside of the mapped file, and copied with the
+ * guard against memory faults. If a recording ends early, that is reported once, on
+ * stderr.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +38,8 @@
 /* --------------------------------------------------- file of the recording */
 enum {
 	WINDOW = 8 << 20,
-	/* unit in bytes by which parts of the file are mapped; a multiple of every
-	 * page size
+	/* Unit in bytes of the offsets at which parts of the file are mapped. It is a
+	 * multiple of every page size.
 	 */
 	PAGE = 65536,
 	HEADER_MAX = 4096, /* maximum bytes of the command line that are recorded */
@@ -97,8 +98,9 @@ static void finish_locked(void)
 	file.fd = -1;
 }
 
-/* Allocates blocks for a window at @base: WINDOW bytes, or fewer if there is no room for
- * more, but at least @need. Return: 0, and the number in *@size; or errno.
+/* Allocates blocks of the file from offset @base on: WINDOW bytes, or fewer if the disk
+ * has no room for more, but at least @need. Sets *@size to their number and returns 0, or
+ * returns a positive errno.
  */
 static int allocate_locked(uint64_t base, size_t need, size_t *size)
 {
@@ -122,8 +124,9 @@ static int allocate_locked(uint64_t base, size_t need, size_t *size)
 	return rc;
 }
 
-/* Maps the next part of the file, from the page with the first unused byte on, with room
- * for at least @len more bytes.
+/* Maps the next part of the file as the window, beginning with the page of the first
+ * unused byte. The window has room for at least @len more bytes. Returns false if that
+ * fails.
  */
 static bool next_window_locked(size_t len)
 {
@@ -146,8 +149,9 @@ static bool next_window_locked(size_t len)
 	return true;
 }
 
-/* Appends the first @len bytes of @scratch to the file. The thread may be inside a
- * guarded access already, as what is recorded may be a trapped access of the program.
+/* Appends the first @len bytes of @scratch to the file. Returns false if that fails. The
+ * thread may be inside a guarded access already, because a trapped access of the program
+ * may be what is recorded.
  */
 static bool copy_locked(size_t len)
 {
@@ -241,7 +245,8 @@ static bool put_header_locked(void)
 	return append_locked(rn_rec_put_header(&h, file.scratch, RN_REC_MAX));
 }
 
-/* Drops the file of the parent in a fork() child, which may open one of its own. */
+/* In a fork() child: closes the file of the parent. The child may open a file of its own.
+ */
 static void forget_parent_locked(void)
 {
 	close_window_locked();
@@ -334,8 +339,8 @@ static struct rn_hook_sink file_sink = {
 };
 
 /* ------------------------------------------------ start and end of the program */
-/* Makes the lock usable in a fork() child, as another thread of the parent may have held
- * the lock at the fork.
+/* In a fork() child: makes the lock usable, because another thread of the parent may have
+ * held it at the fork.
  */
 static void after_fork(void)
 {
@@ -348,13 +353,13 @@ static void __attribute__((constructor)) begin_with_program(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* Ends the recording when the program ends, after the destructors without a priority,
- * which may still call the core.
+/* Ends the recording when the program ends. Runs after all destructors that have no
+ * priority, because these may still call the core.
  */
 static void __attribute__((destructor(101))) end_with_program(void)
 {
 	/* A thread that was ended while it held the lock never releases it, so this
-	 * thread does not wait for the lock.
+	 * thread must not wait for the lock.
 	 */
 	if (pthread_mutex_trylock(&file.lock) != 0)
 		return;

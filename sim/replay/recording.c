@@ -26,8 +26,9 @@ struct rn_rec_field {
 		OPTION, /* a pointer to a structure, or NULL; recorded with a flag */
 		/* a pointer to structures, whose number is in the member at @other */
 		ARRAY,
-		/* an ARRAY of struct rn_sge; the flags of the request are in the member
-		 * at @flags, unless that is 0
+		/* Array of struct rn_sge. The flags of the request, which tell whether
+		 * the data is inline, are in the member at offset @flags; @flags 0: there
+		 * are no flags.
 		 */
 		SGES,
 	} type;
@@ -50,8 +51,8 @@ struct rn_rec_field {
 
 /* clang-format off */
 /* NOLINTBEGIN(bugprone-macro-parentheses): names of members need no parentheses. */
-/* Fields of the structure S. F: a member; N: a member under another name; the others:
- * data to which a member points.
+/* These macros describe members of the structure S. F: a member. N: a member that has
+ * another name in the file. The other macros: data to which a member points.
  */
 #define F(m) N(m, m)
 #define N(n, m) { .name = #n, .type = NUMBER, .at = offsetof(S, m), .size = SIZE_OF(S, m), .max = MAX_OF(S, m) }
@@ -139,8 +140,8 @@ LIST(now, F(now));
 LIST(id, F(id));
 LIST(result, F(result));
 
-/* Descriptions of the kinds of records. For calls: time, role of the object, outcome,
- * fields.
+/* Descriptions of the kinds of records. For a call, the description contains: whether it
+ * has a time, the role of the object, the record of the outcome, and the fields.
  */
 #define KIND(kind, text, type, ...) [RN_REC_##kind] = { .name = text, .class = RN_REC_##type, __VA_ARGS__ }
 #define SHOWN(kind, text, type, time, what, about, end, ...) [RN_CALL_##kind] = { .name = text, \
@@ -251,8 +252,9 @@ struct visit {
 	} mode;
 	uint8_t *at; /* PUT, GET: next byte to write or read */
 	size_t left; /* PUT, GET: number of bytes from the current position to the end */
-	/* PUT: there was no room. GET: the bytes end too early, or a number does not fit.
-	 * After that nothing is written, and everything is read as 0.
+	/* PUT: the record did not fit. GET: the bytes have ended too early, or a number
+	 * was too large for its field. After a failure nothing is written, and everything
+	 * is read as 0.
 	 */
 	bool failed;
 	struct rn_rec_room *room; /* GET: memory for structures that are read */
@@ -261,8 +263,8 @@ struct visit {
 	void *arg;
 };
 
-/* Returns the position of the next @len bytes, and advances behind them. NULL if there
- * are fewer.
+/* Returns the position of the next @len bytes, and moves behind them. Returns NULL if
+ * there are fewer.
  */
 static uint8_t *take(struct visit *v, size_t len)
 {
@@ -287,7 +289,9 @@ static void put_number(struct visit *v, uint64_t value)
 		*to = (uint8_t)value;
 }
 
-/* Reads a number that has room in @size bytes. Only its shortest form is accepted. */
+/* Reads a number that is stored in memory in @size bytes. It must be written in the file
+ * in its shortest form; any other form fails.
+ */
 static uint64_t get_number(struct visit *v, size_t size)
 {
 	uint64_t value = 0;
@@ -337,8 +341,8 @@ static uint64_t load(const void *at, size_t size)
 /* NOLINTBEGIN(misc-no-recursion): no deeper than the table */
 static void visit_fields(struct visit *v, void *s, const struct rn_rec_field *f);
 
-/* Visits a number of @size bytes in memory, @max at most unless that is 0. Returns its
- * value.
+/* Writes, reads or lists a number that has @size bytes in memory. It may be at most @max,
+ * unless @max is 0. Returns its value.
  */
 static uint64_t visit_number(struct visit *v, const char *name, void *at, size_t size,
 			     uint64_t max)
@@ -406,8 +410,8 @@ static void visit_structures(struct visit *v, void **at, size_t size, size_t cou
 		visit_fields(v, first + i * size, f);
 }
 
-/* Visits the SGE list of a work request and its inline data, of which the core reads no
- * more bytes than are visited.
+/* Writes, reads or lists the SGE list of a work request and its inline data. The core
+ * reads no more bytes of the inline data than these.
  */
 static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s,
 		       uint32_t count)

@@ -8,10 +8,10 @@
  * the number of its device. Objects are identified by their addresses in the recorded
  * program.
  *
- * The record of a call is written before the call is made: if the core ends the program,
- * the last call in the file has caused that. Calls whose device the core does not know,
- * or which need not wait for it (RN_REC_LONE), make no accesses to memory; each is one
- * record, written after the call.
+ * The record of a call is written before the call is made. So if the core ends the
+ * program, the last call in the file has caused that. Calls whose device the core does
+ * not know, or which need not wait for it (RN_REC_LONE), make no accesses to memory; each
+ * is one record, written after the call.
  *
  * The file is kept small without losing anything:
  * - bytes that the core moves between memory and a packet are in the packet only (struct
@@ -105,8 +105,8 @@ struct rn_rec_info {
 	enum rn_rec_role role; /* for calls: what the call does with its object */
 	/* calls: kind of the object that rn_rec.id identifies */
 	enum rn_rec_object object;
-	/* Calls: kind of the record that reports the outcome. A lone call with
-	 * RN_REC_RESULT contains its result itself.
+	/* For a call: kind of the record that contains its outcome. RN_REC_RESULT for a
+	 * lone call: its own record contains the result.
 	 */
 	enum rn_rec_kind outcome;
 	const struct rn_rec_field *fields;
@@ -140,7 +140,9 @@ struct rn_rec_mem_done {
 	uint64_t tag;
 	enum rn_mem_result result;
 	uint32_t number; /* number of the access that has ended; 0: not known */
-	/* if the result is DONE: bytes that were read, or the old value of an atomic */
+	/* If the result is DONE: the bytes that a read has read, or the old value that an
+	 * atomic has returned.
+	 */
 	const uint8_t *data;
 	uint32_t len;
 };
@@ -162,8 +164,8 @@ struct rn_rec {
 	uint8_t dev; /* number of the device; RN_REC_NO_DEV: a lone call */
 	rn_ns now;   /* time of calls that have one as argument */
 	uint64_t id; /* the object that the call or the event is about */
-	/* The objects that a new one uses: CQs and SRQ of a QP, CQ of an SRQ, or QP of a
-	 * membership; 0: none. Pointers to objects in @u are not recorded.
+	/* The objects that a new object uses: CQs and SRQ of a QP, CQ of an SRQ, or QP of
+	 * a multicast membership; 0: none. Pointers to objects in @u are not recorded.
 	 */
 	uint64_t uses[RN_REC_USES];
 	/* result of a call, in its RESULT record or in that of a lone call */
@@ -217,16 +219,18 @@ ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec,
  */
 ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *number);
 
-/* Gets a field of a record: a number @value, or, if @data is not NULL, @value bytes. */
+/* Function that is called for a field of a record. If @data is NULL, @value is the number
+ * in the field. Otherwise the field contains the @value bytes at @data.
+ */
 typedef void rn_rec_see(void *arg, const char *name, uint64_t value, const uint8_t *data);
 
 /* Calls @see with every field of @rec, beginning with the device number. */
 void rn_rec_list(const struct rn_rec *rec, rn_rec_see *see, void *arg);
 
-/* rn_rec_put_header() writes the header of a file and returns its length, or 0 if it
- * needs more than @room. rn_rec_get_header() reads it. Return: bytes to the first record;
- * -EBADMSG: another kind of file; -ENOTSUP: another version of the format, which is then
- * in @h.
+/* rn_rec_put_header() writes the header of a file to the @room bytes at @out. It returns
+ * the header's length, or 0 if it does not fit. rn_rec_get_header() reads it. It returns
+ * the offset of the first record; -EBADMSG: another kind of file; -ENOTSUP: another
+ * version of the format, which is then in @h.
  */
 size_t rn_rec_put_header(const struct rn_rec_header *h, uint8_t *out, size_t room);
 ssize_t rn_rec_get_header(const uint8_t *in, size_t left, struct rn_rec_header *h);

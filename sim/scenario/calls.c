@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* calls.c - turns lines of a scenario that are calls of the program into arguments
- * of verbs.
+/* calls.c - converts those lines of a scenario that stand for calls of the program into
+ * arguments of verbs.
  */
 #include "calls.h"
 
@@ -10,8 +10,8 @@
 #include "scenario.h"
 
 enum {
-	/* Receive N gets the memory at (N - 1) * RECV_ROOM in region r, unless the line
-	 * says otherwise.
+	/* The memory of receive N is at offset (N - 1) * RECV_ROOM bytes in region r,
+	 * unless the line says otherwise.
 	 */
 	RECV_ROOM = 4096,
 };
@@ -154,8 +154,8 @@ struct rn_scn_line rn_scene_revived(const struct rn_scn_object *o,
 	return line;
 }
 
-/* Returns the memory of a request: at the address that the line gives, else at @offset in
- * region @mr.
+/* Returns the SGE of a request of @len bytes. Its memory is at the address that the line
+ * gives; if it gives none, at @offset in region @mr.
  */
 static struct rn_sge sge_of(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			    uint64_t len, unsigned mr, uint64_t offset)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* calls.h - turns lines of a scenario that are calls of the program into arguments
- * of verbs.
+/* calls.h - converts those lines of a scenario that stand for calls of the program into
+ * arguments of verbs.
  */
 #ifndef RN_SCENE_CALLS_H
 #define RN_SCENE_CALLS_H
@@ -20,8 +20,8 @@ struct rn_scene_send {
  */
 uint8_t rn_scene_timeout(const struct rn_scene_names *n, const struct rn_scn_line *l);
 
-/* Returns the attributes of a queue pair from its declaration or from a line `modify`.
- * Attributes that the line does not give have usual values.
+/* Returns the attributes that the declaration of a queue pair, or a line `modify`, gives.
+ * Attributes that it does not give get usual values.
  */
 struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 				const struct rn_scn_line *l);
@@ -41,8 +41,8 @@ int rn_scene_bring_up(enum rn_qp_type type, struct rn_qp_attr attr, unsigned qp,
 				    uint32_t mask),
 		      void *ctx);
 
-/* Returns the declaration of a queue pair, with the fields of the line `revive` (@l) in
- * place of the declared ones.
+/* Returns the declaration of a queue pair. The fields that the line @l, a `revive`, gives
+ * replace those of the declaration.
  */
 struct rn_scn_line rn_scene_revived(const struct rn_scn_object *o,
 				    const struct rn_scn_line *l);

@@ -166,8 +166,8 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 	};
 }
 
-/* Finishes the packet of line @l, which ends at @p: sets its addresses and its ICRC, and
- * makes the faults that the line demands.
+/* Completes the packet of line @l, whose last byte is before @p: sets its addresses and
+ * its ICRC, and damages it as the line demands.
  */
 static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		 struct rn_scene_packet *out, uint8_t *p)
@@ -349,8 +349,9 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 }
 
 /* -------------------------------------------------- fields that a line expects */
-/* Returns the fields that are compared. A line about a packet with an AETH that gives no
- * syndrome expects an ACK. The length is always compared.
+/* Returns the set of fields that are compared. If a line about a packet with an AETH
+ * gives no syndrome, it expects an ACK, so the syndrome is compared. The length is always
+ * compared.
  */
 static rn_scn_set wanted_fields(const struct rn_scn_line *l)
 {
@@ -369,8 +370,8 @@ static uint64_t wanted_value(const struct rn_scene_names *n, const struct rn_scn
 			     enum rn_scn_field f)
 {
 	if (!rn_scn_has(l, f))
-		/* Of the fields that the line does not give, only `ack` (set above) and
-		 * `len` are implied.
+		/* Only two fields are compared although the line does not give them:
+		 * `ack`, whose value was set above, and `len`.
 		 */
 		return f == RN_F_ACK;
 	return rn_scene_value(n, l, f);
@@ -403,8 +404,8 @@ enum {
 #define PEER_GUID UINT64_C(0x0200000000000099)
 #define PEER_TID UINT64_C(0x7e57000000000000)
 
-/* Position of a field: first bit, counted from the first byte of the MAD, and width
- * in bits.
+/* Position of a field in a MAD: number of its first bit, counted from the first byte of
+ * the MAD, and its width in bits.
  */
 struct place {
 	uint8_t field; /* enum rn_scn_field */
@@ -492,8 +493,9 @@ static const struct place apr[] = {
 	{ 0 },
 };
 
-/* Offsets and lengths in bytes within the message; 0: the message has no such part.
- * @question: kind of message that this kind answers; 0: none.
+/* A kind of message. Offsets and lengths are in bytes and are counted in the message; 0:
+ * the message has no such part. @question: kind of message that a message of this kind
+ * answers; 0: none.
  */
 static const struct layout {
 	const struct place *places;
@@ -536,7 +538,9 @@ static uint64_t get_bits(const uint8_t *mad, const struct place *at)
 	return value;
 }
 
-/* Writes a field; of a value that is too large, the highest bits are lost. */
+/* Writes a field of a MAD. If the value is too large for the field, its highest bits are
+ * lost.
+ */
 static void put_bits(uint8_t *mad, const struct place *at, uint64_t value)
 {
 	for (unsigned i = at->bit + at->width; i-- > at->bit; value >>= 1) {
@@ -603,8 +607,9 @@ static uint64_t which_gid(const struct rn_scene_names *n, const uint8_t *raw)
 	return RN_SCN_GID_UNKNOWN;
 }
 
-/* Returns the transaction ID that an answer of @by has to repeat. Returns 0 if the ID is
- * unknown, or if the message begins a transaction.
+/* Returns the transaction ID that the message of line @l, sent by @by, must repeat
+ * because it is an answer. Returns 0 if that ID is not known, or if the message begins a
+ * transaction.
  */
 static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_scn_line *l,
 			    unsigned by)
@@ -622,7 +627,9 @@ static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_sc
 }
 
 /* -------------------------------------------------------- encoding of CM messages */
-/* Returns the value that a field of a peer's message has if the line does not give it. */
+/* Returns the value that a correct peer would use for field @f of its message, when line
+ * @l does not give the field.
+ */
 static uint64_t usual(const struct rn_scn_object *o, const struct rn_scene_conn *conn,
 		      const struct rn_scn_line *l, enum rn_scn_field f)
 {
@@ -705,8 +712,8 @@ static bool has_ip_header(const uint8_t *mad, unsigned attr)
 	       rn_cm_service_is_ip(get_bits(mad, service));
 }
 
-/* Returns the part of the private data that the sender's program chose, that is without
- * the IP CM header.
+/* Returns the part of the private data that the program of the sender has chosen: without
+ * the IP CM header. *@len: out, its length.
  */
 static const uint8_t *private_data(const uint8_t *mad, unsigned attr, uint32_t *len)
 {
@@ -864,7 +871,9 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 	want(&w, RN_F_PRIVATE, 0);
 	if (find_place(m->places, RN_F_REMOTE))
 		want(&w, RN_F_REMOTE, rn_scene_peer_id(l->subject));
-	/* A message that rejects a request may be sent before the sender has an ID. */
+	/* A REJ is not checked for the sender's ID, because a request may be rejected
+	 * before the sender has an ID.
+	 */
 	if (conn->device_id && l->opcode != RN_CM_REJ &&
 	    find_place(m->places, RN_F_LOCAL))
 		want(&w, RN_F_LOCAL, conn->device_id);

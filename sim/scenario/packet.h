@@ -21,8 +21,8 @@ struct rn_scene_names {
 	uint32_t ifindex;
 	uint32_t qpn[RN_SCN_QPS]; /* QPNs of the device under test */
 	uint32_t peer_qpn;	  /* QPN to which the device sends */
-	/* R_Keys of the regions and memory windows, and L_Keys of the regions: on many
-	 * devices they are two numbers, or one of them is 0.
+	/* R_Keys of the regions and memory windows, and L_Keys of the regions. They are
+	 * stored separately, because on many devices they differ, or one of them is 0.
 	 */
 	uint32_t rkey[RN_SCN_MRS], lkey[RN_SCN_MRS];
 	uint32_t srqn[RN_SCN_SRQS]; /* numbers of the SRQs of the device */
@@ -51,7 +51,8 @@ static inline uint8_t rn_scene_fill(unsigned mr, uint64_t i)
 	return (uint8_t)(i * 7 + (i >> 8) + (uint64_t)mr * 31);
 }
 
-/* Returns the number that an address, a key or the name of an SRQ in field @f stands for.
+/* Returns the number for which the value of field @f stands. The field is an address, a
+ * key, or the name of an SRQ.
  */
 uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			enum rn_scn_field f);
@@ -60,8 +61,9 @@ uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line
 uint8_t rn_scene_content(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			 uint32_t i);
 
-/* Makes the packet that @l, a line `<`, describes, including its ICRC and faults. Fields
- * that the line does not give have the value that a correct peer would use.
+/* Makes the packet that line @l (`<`: a packet that arrives at the device) describes,
+ * including its ICRC and faults. Fields that the line does not give get the value that a
+ * correct peer would use.
  */
 void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		     struct rn_scene_packet *out);
@@ -86,8 +88,8 @@ enum {
 	RN_SCENE_MAD_KINDS = RN_CM_APR - RN_CM_REQ + 1,
 };
 
-/* The packets so far that were sent and received on a connection, as far as later packets
- * depend on them.
+/* What later packets of a connection depend on: the packets that the peer and the device
+ * have sent on it so far.
  */
 struct rn_scene_conn {
 	uint32_t device_id; /* the device's communication ID; 0: not known yet */
@@ -108,13 +110,14 @@ uint64_t rn_scene_service(const struct rn_scn_object *conn);
 /* Writes up to eight letters as bytes, followed by zeros. */
 void rn_scene_letters(uint64_t value, uint8_t out[8]);
 
-/* Returns the letters that @len bytes of private data hold; UINT64_MAX if the data has
- * more than that.
+/* Returns the letters in the @len bytes of private data, in the form of field
+ * RN_F_PRIVATE. Returns UINT64_MAX if the data contains more than those.
  */
 uint64_t rn_scene_letters_of(const uint8_t *data, uint32_t len);
 
-/* Makes the packet with the CM message that @l, a line `<`, describes, and notes it in
- * @conn. Fields that the line does not give have the value that a correct peer would use.
+/* Makes the packet with the CM message that line @l (`<`: a packet that arrives at the
+ * device) describes, and stores the message in @conn. Fields that the line does not give
+ * get the value that a correct peer would use.
  */
 void rn_scene_mad_encode(const struct rn_scene_names *n, const struct rn_scn_object *o,
 			 struct rn_scene_conn *conn, const struct rn_scn_line *l,
@@ -136,8 +139,8 @@ const uint8_t *rn_scene_mad_decode(const struct rn_scene_names *n,
 				   const struct rn_scene_packet *p,
 				   struct rn_scn_line *l);
 
-/* Returns what @l, a line `>`, expects, including the fields that every message of @conn
- * must have.
+/* Returns the line @l (`>`: a packet that the device must send) with additional fields:
+ * those that every message of connection @conn must have.
  */
 struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 				       const struct rn_scn_line *l);

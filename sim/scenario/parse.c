@@ -113,8 +113,9 @@ static const struct {
 	uint64_t ns;
 } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
 
-/* Parses "0", "5us", "1.5ms" or "2T" (ACK timeouts). Does not accept sums such as
- * "2T+5us", and reads up to nine digits before and behind the point.
+/* Parses a time such as "0", "5us", "1.5ms" or "2T" (2 ACK timeouts). At most nine digits
+ * are allowed before the point, and nine behind it. A sum such as "2T+5us" is not
+ * accepted here.
  */
 static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 {
@@ -150,8 +151,8 @@ static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 	return false;
 }
 
-/* Sets the error: the place of @word (the end of the line if @word is empty), and a text
- * made of @sentence and @more. Always returns false.
+/* Sets the error of the parser: the place of @word in the line (the end of the line if
+ * @word is empty), and a text made of @sentence and @more. Always returns false.
  */
 static bool refuse(const struct line_tokens *w, struct rn_token word,
 		   const char *sentence, const char *more)
@@ -173,8 +174,8 @@ static bool refuse(const struct line_tokens *w, struct rn_token word,
 }
 
 /* --------------------------------------------------------------- fields of a line */
-/* Finds the word of @len bytes at @at in a table. Returns false if the table does not
- * have it.
+/* Finds the word of @len bytes at @at in a table, and sets *@value to its value. Returns
+ * false if the table does not contain it.
  */
 static bool find_word(const struct rn_scn_word *table, const char *at, size_t len,
 		      uint64_t *value)
@@ -219,7 +220,9 @@ static bool parse_address(struct parser *p, struct line_tokens *w, struct rn_scn
 	return true;
 }
 
-/* Parses a key: "m", "m^1" (the key of m with bit 0 inverted), or a number. */
+/* Parses a key: the name of a region such as "m" stands for its key, "m^1" for its key
+ * with bit 0 inverted; or a number.
+ */
 static bool parse_region(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			 enum rn_scn_field f)
 {
@@ -551,7 +554,9 @@ static bool parse_named(struct line_tokens *w, struct rn_scn_line *l,
 	return true;
 }
 
-/* Parses the name of a QP, or of an SRQ if this kind of line (@l) allows an SRQ. */
+/* Parses the name of a QP. If lines of the kind of @l allow an SRQ, the name of an SRQ is
+ * accepted, too.
+ */
 static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
 	struct rn_token name = peek_word(w);
@@ -565,8 +570,9 @@ static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_l
 			 : parse_object(w, s->qp, s->qps, &l->subject, "a queue pair");
 }
 
-/* Returns the verb that stands for @verb in a line about a connection; @verb itself if
- * there is none.
+/* Some verbs have another meaning, and another number, in a line about a connection.
+ * Returns the number that @verb has there, which is @verb itself if the meaning is the
+ * same.
  */
 static enum rn_scn_verb about_connection(enum rn_scn_verb verb)
 {
@@ -701,10 +707,10 @@ static bool parse_line(struct parser *p, struct line_tokens *w, bool timed)
 /* ------------------------------------------------------------------- the file */
 typedef bool parse_fn(struct parser *p, struct line_tokens *w);
 
-/* Calls @parse for each line of @text that has a word before its comment. @number is 0 if
- * @text is the file, whose first line goes to parse_rules() instead. Otherwise @text is
- * that of a built-in setup, and @number is the line of the file that names it: errors are
- * reported with that number.
+/* Calls @parse for each line of @text that has a word before its comment. If @text is the
+ * whole file, @number is 0, and the first line goes to parse_rules() instead. If @text is
+ * that of a built-in setup, @number is the line of the file that names the setup, and
+ * errors are reported for that line.
  */
 static bool parse_lines(struct parser *p, const char *text, size_t len, uint32_t number,
 			parse_fn *parse)

@@ -48,7 +48,9 @@ enum rn_scn_verb {
 	RN_SCN_MW,
 	RN_SCN_SRQ,
 	RN_SCN_CONN,
-	/* from here on, calls of the program; with the field `error` a call must fail */
+	/* The following verbs are calls of the program. A call that has the field `error`
+	 * must fail.
+	 */
 	RN_SCN_POST,
 	RN_SCN_RECV,
 	RN_SCN_MODIFY,
@@ -85,8 +87,8 @@ enum rn_scn_verb {
 	RN_SCN_QUERY,
 	RN_SCN_CHECK,
 	RN_SCN_COUNT,
-	/* Verbs in lines about a connection. They are written with the same words as
-	 * verbs above.
+	/* Verbs in lines about a connection. They are written with the words of the verbs
+	 * above.
 	 */
 	RN_SCN_MAD_IN,
 	RN_SCN_MAD_OUT,
@@ -125,7 +127,9 @@ enum rn_scn_field {
 	RN_F_CREDITS,
 	RN_F_RNR,
 	RN_F_SYNDROME,
-	/* Index of a bit of the packet that is inverted after the ICRC was computed. */
+	/* Number of a bit of the packet. This bit is inverted after the ICRC has been
+	 * computed.
+	 */
 	RN_F_FLIP,
 	/* Length in bytes to which the packet is cut before the ICRC is computed. */
 	RN_F_CUT,
@@ -266,13 +270,15 @@ struct rn_scn_line {
 	struct rn_scn_time from, to;
 	rn_scn_set given; /* RN_F_BIT() of each field that the line gives */
 	uint64_t value[RN_F_COUNT];
-	/* For fields with an address, a key or an SRQ: index of the object, or ABSOLUTE.
+	/* For fields that contain an address, a key or an SRQ: index of the object to
+	 * which the value refers, or ABSOLUTE if the value is a number.
 	 */
 	uint8_t region[RN_F_COUNT];
 };
 
 struct rn_scn_object {
-	/* name as in the scenario, such as "1" or "m"; no window has the name of a region
+	/* Name of the object in the scenario, such as "1" or "m". A window never has the
+	 * name of a region.
 	 */
 	char name[RN_SCN_NAME];
 	enum rn_qp_type type; /* type of a QP */

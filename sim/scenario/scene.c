@@ -42,13 +42,17 @@ static void say(char *buf, size_t size, const char *text)
 	rn_text_add(&t, text);
 }
 
-/* Sets @came, the text of what happened instead of the expected event, to one word. */
+/* Something else than the expected event has happened. Sets the text @came, which says
+ * what has happened, to the one word @word.
+ */
 static void came_instead(struct rn_scene *c, const char *word)
 {
 	say(c->r->came, sizeof(c->r->came), word);
 }
 
-/* This and the next two functions set the error text for line @l; they return false. */
+/* Each of the following three functions sets the error text for line @l, and returns
+ * false.
+ */
 static bool fail(struct rn_scene *c, const struct rn_scn_line *l, const char *what)
 {
 	c->r->line = l->number;
@@ -83,8 +87,8 @@ static bool fail_time(struct rn_scene *c, const struct rn_scn_line *l, const cha
 	return false;
 }
 
-/* Returns what T means in line @l: the QP's ACK timeout; in lines about connections the
- * response timeout of the connection manager.
+/* Returns the time that T stands for in line @l: the QP's ACK timeout or, in a line about
+ * a connection, the response timeout of the connection manager.
  */
 static rn_ns timeout_of(const struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -109,8 +113,8 @@ static rn_ns time_of(const struct rn_scene *c, const struct rn_scn_line *l,
 	return c->at + t->ns + (t->timeouts ? t->timeouts * timeout_of(c, l) : 0);
 }
 
-/* Checks whether @at, when the expected thing came, is in the range of the line. If so,
- * returns true, and the next line counts its time from @at.
+/* @at is the time when the expected thing came. If the time range of the line contains
+ * it, returns true, and the time of the next line is counted from @at.
  */
 static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at)
 {
@@ -134,8 +138,8 @@ enum {
 	PSN_AT = 9, /* offset of the PSN, which reaches to the end of the BTH */
 };
 
-/* Returns true if the packet is a request. The opcodes of responses have the same lower
- * bits in all reliable transports, and requests do not use these values.
+/* Returns true if the packet is a request. The lower bits of the opcode tell: those of
+ * responses are the same in all reliable transports, and no request uses them.
  */
 static bool is_request(const struct rn_scene_packet *p)
 {
@@ -228,8 +232,8 @@ static bool no_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
 	return false;
 }
 
-/* Returns true if the device has no packet, completion or event left over; @l is the line
- * that comes next.
+/* Returns true if all packets, completions and events of the device so far were expected.
+ * @l is the next line; an error text refers to it.
  */
 static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -316,8 +320,9 @@ static const char *difference(const struct rn_scn_line *want,
 	return NULL;
 }
 
-/* Returns true if the packet has the other MSN that the specification allows. In virtual
- * time the device is Rocin's transport, which always answers with the first MSN.
+/* The specification allows two values of the MSN. Returns true if the packet has the
+ * second one. Only in real time: in virtual time the device is Rocin's transport, which
+ * always uses the first one.
  */
 static bool is_other_msn(const struct rn_scene *c, const struct rn_scn_line *l,
 			 const struct rn_scn_line *came)
@@ -474,8 +479,8 @@ static const struct rn_scene_wc *next_wc(struct rn_scene *c, const struct rn_scn
 {
 	const struct rn_scene_wc *wc = NULL;
 
-	/* Prefers the completion whose wr_id the line names, if that is first in one of
-	 * the queues.
+	/* Takes the first completion of a queue. If the first one of either queue has the
+	 * wr_id that the line names, takes that.
 	 */
 	for (*queue = 0; *queue < 2; ++*queue) {
 		wc = c->ops->wc(c->ctx, *queue);
@@ -516,8 +521,8 @@ static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 	const char *wrong;
 	unsigned queue;
 
-	/* In real time completions that one packet caused may appear in the two queues at
-	 * different times.
+	/* In real time, completions that are caused by one packet may appear in one queue
+	 * earlier than in the other.
 	 */
 	while ((!(wc = next_wc(c, l, &queue)) ||
 		(c->ops->slack && wrong_about_wc(c, l, wc))) &&
@@ -560,8 +565,8 @@ static bool expect_event(struct rn_scene *c, const struct rn_scn_line *l)
 }
 
 /* -------------------------------------------------------------------- CM events */
-/* Returns true if the event is about the connection of line @l. A new request is
- * recognised by the communication ID of the peer.
+/* Returns true if the event is about the connection of line @l. An event about a new
+ * request is recognised by the communication ID of the peer.
  */
 static bool is_about(const struct rn_scene_cm_event *ev, const struct rn_scn_line *l)
 {
@@ -651,7 +656,9 @@ static bool expect_comp(struct rn_scene *c, const struct rn_scn_line *l)
 	return is_in_time(c, l, c->ops->now(c->ctx));
 }
 
-/* Sets the error text for byte @at of the memory that line @l is about. Returns false. */
+/* Sets the error text for line @l: byte @at of the memory that the line is about has the
+ * value @came, and not @want. Returns false.
+ */
 static bool fail_byte(struct rn_scene *c, const struct rn_scn_line *l, uint32_t at,
 		      uint8_t want, uint8_t came)
 {
@@ -762,8 +769,8 @@ static bool call(struct rn_scene *c, const struct rn_scn_line *l)
 		  : fail(c, l, "the call succeeded");
 }
 
-/* Checks what a line says about the device's state now; in real time repeats the check
- * for a short time.
+/* Checks what a line says about the present state of the device. In real time, repeats
+ * the check for a short time until it succeeds.
  */
 static bool look(struct rn_scene *c, const struct rn_scn_line *l)
 {

@@ -48,8 +48,8 @@ struct rn_scene_cm_event {
 /* Functions of a device's connection manager; a part of struct rn_scene_ops. */
 struct rn_scene_cm_ops {
 	const struct rn_scene_cm_event *(*event)(void *ctx);
-	/* Removes the first event. If the event is a new request, the request becomes
-	 * connection @conn.
+	/* Removes the first event. If the event reports a new connection request, that
+	 * becomes connection number @conn.
 	 */
 	void (*take_event)(void *ctx, unsigned conn);
 	/* Returns the state of a connection; NULL if the program does not have it. */
@@ -57,9 +57,9 @@ struct rn_scene_cm_ops {
 	bool (*counter)(void *ctx, enum rn_cm_stat stat, uint64_t *value);
 };
 
-/* Functions of a device under test. Sends and receives of all QPs complete in two queues:
- * @queue is 0 for sends, 1 for receives. packet(), wc() and event() return the first one
- * without removing it, or NULL.
+/* Functions of a device under test. All QPs use two completion queues: @queue 0 for sends
+ * and 1 for receives. packet(), wc() and event() return the first element without
+ * removing it, or NULL if there is none.
  */
 struct rn_scene_ops {
 	/* Makes the objects of @s and fills in @n. Returns 0, or -errno and an
@@ -85,10 +85,12 @@ struct rn_scene_ops {
 	void (*query)(void *ctx, unsigned qp, struct rn_qp_attr *attr);
 	/* Takes one completion event of a queue. Returns false if there is none. */
 	bool (*comp)(void *ctx, unsigned queue);
-	/* Reads memory of a region. Returns false if the range is not in the region. */
+	/* Reads @len bytes at @offset of region @mr into @buf. Returns false if these
+	 * bytes are not in the region.
+	 */
 	bool (*memory)(void *ctx, unsigned mr, uint64_t offset, void *buf, uint32_t len);
-	/* Gets the increase of a counter since begin(). Returns false if it cannot
-	 * be read.
+	/* Sets *@value to the number by which a counter has increased since begin().
+	 * Returns false if the counter cannot be read.
 	 */
 	bool (*counter)(void *ctx, enum rn_stat stat, uint64_t *value);
 	/* NULL: the device's connection manager cannot be observed. */
@@ -103,12 +105,14 @@ struct rn_scene_ops {
 	 * lost.
 	 */
 	bool (*lost)(void *ctx, char *what, size_t what_len);
-	/* Used in real time, 0 in virtual time: by how much packets and events may come
-	 * too early or too late, and how long a line lets time pass at most.
+	/* In ns. @slack: by how much packets and events may come too early or too late.
+	 * @quiet: the longest time that one line waits. Both are used in real time, and 0
+	 * in virtual time.
 	 */
 	rn_ns slack, quiet;
-	/* In real time: functions for a second run of a failed scenario with slower
-	 * timers, because perhaps the tester was too late. NULL: no second run.
+	/* In real time: functions for a second run, with longer timers, of a scenario
+	 * that has failed, because the tester may have been too late. NULL: there is no
+	 * second run.
 	 */
 	const struct rn_scene_ops *slower;
 };
@@ -124,7 +128,9 @@ struct rn_scene_result {
 	uint32_t line; /* number of the line in the file */
 	/* error text, or the reason why the scenario was skipped */
 	char what[160];
-	/* texts of what was expected and of what came; empty if they do not apply */
+	/* Text that says what was expected, and text that says what came instead. Empty
+	 * if the error is of another kind.
+	 */
 	char expected[320], came[320];
 };
 
@@ -138,10 +144,10 @@ void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, v
 		  struct rn_scene_result *result);
 
 /* ------------------------------------------------------------ repeated requests */
-/* A requester may repeat requests that are not acknowledged at any time, and does so if
- * the tester takes milliseconds to answer; of a READ it requests the part that has not
- * come yet. The functions below ignore such repeats in real time. In virtual time answers
- * are never late, and a repeated packet is an error.
+/* A requester may repeat requests that are not acknowledged at any time, and it does so
+ * if the tester takes milliseconds to answer. A READ is repeated for the part that has
+ * not come yet. In real time, the functions below ignore such repeats. In virtual time
+ * answers are never late, so a repeated packet is an error.
  */
 enum {
 	RN_REPEATS_MAX = 16,
@@ -160,8 +166,8 @@ struct rn_repeats {
 /* Notes that @p came as a line expected. */
 void rn_repeats_note(struct rn_repeats *r, const struct rn_scene_packet *p);
 
-/* Returns true if @p repeats a noted request or the rest of a noted READ. The AckReq bit
- * is not compared.
+/* Returns true if @p repeats a request that was noted, or the rest of a READ that was
+ * noted. The AckReq bit may differ.
  */
 bool rn_repeats_has(const struct rn_repeats *r, const struct rn_scene_packet *p);
 

@@ -34,7 +34,7 @@ enum {
 };
 
 #define MEMORY_BASE UINT64_C(0x100000)
-/* Address of the ring of CQ 0; that of CQ i is i << 20 bytes higher. */
+/* Address of the ring of CQ 0. The ring of CQ i begins i << 20 bytes after it. */
 #define RING_BASE UINT64_C(0x10000000)
 
 struct rn_virtual {
@@ -88,7 +88,9 @@ static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
 	return false;
 }
 
-/* Returns the bytes of a region or a CQ ring; NULL if nothing is at the address. */
+/* Returns the bytes at address @addr, which is in a region or a CQ ring. Returns NULL if
+ * there is nothing of @len bytes at this address.
+ */
 static uint8_t *at_address(struct rn_virtual *v, rn_iova addr, uint32_t len)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -174,8 +176,8 @@ static bool read_memory(void *ctx, unsigned mr, uint64_t offset, void *buf, uint
 }
 
 /* ----------------------------------------------------- output of the device */
-/* Returns the place for the next packet; NULL if packets are held back or the queue
- * is full.
+/* Returns the place for the next packet of the device. Returns NULL if packets are held
+ * back, or if the queue is full.
  */
 static struct rn_scene_packet *room(struct rn_virtual *v)
 {
@@ -483,7 +485,8 @@ static uint32_t depth(const struct rn_scn_object *o, enum rn_scn_field f)
 	return (uint32_t)rn_scn_get(&o->line, f, WRS);
 }
 
-/* Returns the SRQ for a queue pair; NULL if there is none or it belongs to an XRC domain.
+/* Returns the basic SRQ with index @i, for a queue pair that uses it. Returns NULL if
+ * there is none, or if the SRQ belongs to an XRC domain.
  */
 static struct rn_srq *basic_srq(const struct rn_virtual *v, uint8_t i)
 {
@@ -529,8 +532,8 @@ static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 }
 
 /* ---------------------------------------------- beginning and end of a scenario */
-/* Returns the size of both completion queues: the smallest that a queue pair asks for,
- * rounded up to a power of two.
+/* Returns the number of CQEs of both completion queues: the smallest number that any
+ * queue pair asks for, rounded up to a power of two.
  */
 static uint32_t cqes(const struct rn_scenario *s)
 {
@@ -613,8 +616,8 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 }
 
 /* ------------------------------------------------------- calls of the program */
-/* Replaces the address of inline data by the pointer to the bytes. Returns false if the
- * data is not in the memory of the scenario.
+/* The SGE is of inline data, so its address is replaced by a pointer to the bytes.
+ * Returns false if they are not in the memory of the scenario.
  */
 static bool point_at(const struct rn_virtual *v, struct rn_sge *sge)
 {
@@ -666,7 +669,9 @@ static int revive(struct rn_virtual *v, const struct rn_scn_line *l)
 				 modify_qp, v);
 }
 
-/* Executes `hold`, or `go`: lets all packets leave, or as many as the field `by` says. */
+/* Executes a line `hold`, which holds all packets of the device back, or `go`, which lets
+ * them leave: all of them, or as many as the field `by` says.
+ */
 static void hold_or_go(struct rn_virtual *v, const struct rn_scn_line *l)
 {
 	v->let_go = l->verb == RN_SCN_GO ? rn_scn_get(l, RN_F_BY, 0) : 0;
@@ -718,8 +723,8 @@ static bool has_output(struct rn_virtual *v)
 	       v->comps[0] || v->comps[1] || next_cm_event(v);
 }
 
-/* Returns the next deadline of the device and its connection manager, which are one host
- * of the network.
+/* Returns the earlier one of the deadlines of the device and of its connection manager.
+ * The two are one host of the network.
  */
 static rn_ns deadline(void *ctx, uint32_t host)
 {
@@ -741,7 +746,8 @@ static void expire(void *ctx, uint32_t host)
 		rn_cm_expire(v->cm.cm, v->net->now);
 }
 
-/* Advances the time from timer to timer, so that each timer expires at its own time. */
+/* Lets time pass until @until. Stops at each timer, so that each expires at its own time.
+ */
 static void run(void *ctx, rn_ns until)
 {
 	struct rn_virtual *v = ctx;

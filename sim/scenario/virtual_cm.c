@@ -110,8 +110,8 @@ void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now)
 	}
 }
 
-/* Makes @conn the connection with index @i. Its user pointer is an address that tells
- * the index.
+/* Stores @conn as the connection with index @i. Sets the user pointer of @conn to an
+ * address that tells the index.
  */
 static void adopt(struct rn_virtual_cm *v, unsigned i, struct rn_cm_conn *conn)
 {
@@ -152,8 +152,8 @@ static struct rn_cm_route route_of(const struct rn_virtual_cm *v,
 	};
 }
 
-/* Sets the private data of the line; in requests to an IP service, behind an IP
- * CM header.
+/* Fills in the private data that the line gives. In a request to an IP service, an IP CM
+ * header comes before it.
  */
 static void fill_data(const struct rn_virtual_cm *v, const struct rn_scn_line *l,
 		      struct given *g)

@@ -29,8 +29,8 @@ struct rn_virtual_cm {
 	/* The connection that each event is about. */
 	struct rn_cm_conn *of[RN_VIRTUAL_CM_EVENTS];
 	unsigned events, events_taken;
-	/* Reply of queue pair 1 to a packet that is not for the connection manager, and
-	 * its destination.
+	/* The answer of queue pair 1 to a packet that is not for the connection manager,
+	 * and the destination of that answer.
 	 */
 	struct rn_gsi_mad reply;
 	struct rn_flow reply_flow;
@@ -53,8 +53,8 @@ bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now,
 /* Moves the events of the connection manager to the array @event. */
 void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now);
 
-/* Removes the first event. If it reports a new request, the request belongs to connection
- * @conn from now on.
+/* Removes the first event. If it reports a new connection request, that becomes
+ * connection number @conn.
  */
 void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn);
 

@@ -40,8 +40,8 @@ enum {
 	ENTRY_TEXT_MAX = 192,
 };
 
-/* Passes entries to @visit. The first result that is not 0 is kept in @rc, and further
- * entries are skipped.
+/* Passes entries to @visit. As soon as @visit returns something other than 0, that is
+ * stored in @rc, and further entries are skipped.
  */
 struct writer {
 	rn_sysfs_visit_fn *visit;
@@ -119,8 +119,9 @@ static void leave(struct writer *w)
 	w->base[0] = '\0';
 }
 
-/* Visits the entries that do not depend on devices. Entries come in a fixed order, each
- * directory before its contents; the first result of @visit that is not 0 ends the visit.
+/* Calls @visit for the entries that do not depend on devices. Entries come in a fixed
+ * order, each directory before its contents; the first result of @visit that is not 0
+ * ends the visit.
  */
 static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 {
@@ -252,8 +253,9 @@ static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, v
 	assert(dev->ibdev[0] && !strchr(dev->ibdev, '/'));
 	assert(dev->gid_count <= RN_GID_MAX);
 
-	/* The suffix ".nic" is for NCCL, which overwrites the last and the third and
-	 * fourth last letter of this name to merge the functions of one card.
+	/* NCCL overwrites the last, the third last and the fourth last character of this
+	 * name, so that it joins the functions of one card. The suffix ".nic" gives it
+	 * characters to overwrite.
 	 */
 	(void)snprintf(parent, sizeof(parent), "sys/devices/virtual/rocin/%s.nic",
 		       dev->ibdev);
@@ -291,8 +293,8 @@ static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, v
 
 struct scan {
 	const char *root; /* path of the real directory, /sys or /dev */
-	/* Path below @root, such as "class/infiniband"; the path in the tree is the same
-	 * below @prefix.
+	/* Path below @root that is visited, such as "class/infiniband". In the tree, the
+	 * same path is below @prefix.
 	 */
 	const char *where;
 	const char *prefix; /* "sys" or "dev" */
@@ -311,9 +313,9 @@ static int emit_link(const struct scan *scan, const char *name, const char *targ
 								.content = target });
 }
 
-/* Returns the real path of @name, which the caller frees; NULL if it is not a device of
- * the kernel: a plain file of the class (abi_version), an entry of another generated
- * tree, or gone.
+/* Returns the real path of the device @name, which the caller must free. Returns NULL if
+ * @name is not a device of the kernel: if it is a plain file of the class (abi_version),
+ * belongs to another generated tree, or no longer exists.
  */
 static char *real_device(const struct scan *scan, const char *name)
 {
@@ -332,8 +334,8 @@ static char *real_device(const struct scan *scan, const char *name)
 	return NULL;
 }
 
-/* Is the entry skipped? The entry of rdma_cm is skipped, because the tree has Rocin's own
- * (sysfs_tree.h).
+/* Returns true if the link for the entry is left out. This is so for rdma_cm, because the
+ * tree has an rdma_cm of Rocin (sysfs_tree.h).
  */
 static bool is_skipped(const char *name)
 {
@@ -367,7 +369,8 @@ static int visit_entries(const struct scan *scan)
 	return rc ? rc : links;
 }
 
-/* Links the real directory of a class as a whole, if Rocin has no entries in the class.
+/* Passes one link to @visit for the whole directory of a class, if Rocin has no entries
+ * in that class.
  */
 static int visit_class(const struct scan *scan)
 {
@@ -442,8 +445,8 @@ static int visit_all(const struct content *content, rn_sysfs_visit_fn *visit, vo
 	return rc ? rc : rn_sysfs_visit_real("/sys", "/dev", visit, ctx);
 }
 
-/* Updates the hash that names a tree. It need not resist attacks, because only the user
- * can write to these directories.
+/* Continues the hash that becomes the name of a tree with @text. The hash need not resist
+ * attacks, because only the user can write to these directories.
  */
 static void hash_text(uint64_t *hash, const char *text)
 {
@@ -462,7 +465,7 @@ static int hash_entry(void *ctx, const struct rn_sysfs_entry *entry)
 	return 0;
 }
 
-/* Creates a directory unless it exists. Its mode is set explicitly, as the umask is
+/* Creates a directory unless it exists. Sets its mode explicitly, because the umask is
  * the program's.
  */
 static int ensure_dir(int root, const struct rn_sysfs_entry *entry)
@@ -599,7 +602,8 @@ static void remove_all(const char *path)
 }
 
 /* Writes the tree under another name and renames it. If another process was faster, the
- * rename fails, as the target is a directory that is not empty; that tree is used, then.
+ * rename fails, because the target is a directory that is not empty. This is no error:
+ * that tree is used then.
  */
 static int create(const char *parent, const char *path, const struct content *content)
 {

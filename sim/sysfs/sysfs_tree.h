@@ -78,8 +78,8 @@ struct rn_sysfs_entry {
 	const char *content; /* text of a file, target of a link, "" for a directory */
 };
 
-/* Gets an entry, which is valid during the call only. Return: 0 to go on, or -errno
- * to stop.
+/* Function that gets an entry. @entry is valid during the call only. Returns 0 if the
+ * visit shall go on, or -errno if it shall stop.
  */
 typedef int rn_sysfs_visit_fn(void *ctx, const struct rn_sysfs_entry *entry);
 
@@ -92,7 +92,7 @@ typedef int rn_sysfs_visit_fn(void *ctx, const struct rn_sysfs_entry *entry);
  * @visit:	Called with each link, sorted by name
  * @ctx:	Passed to @visit
  *
- * Emits nothing on a machine without an RDMA device (the kernel's class directories may
+ * Visits nothing on a machine without an RDMA device (the kernel's class directories may
  * exist and be empty). Otherwise there are links for the entries of both classes and of
  * /dev/infiniband (umad too, but not rdma_cm), and for the other RDMA classes as a whole.
  * Each target is the real path of the entry. Devices of another generated tree do not

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* heap.c - the calendar of a simulation: a heap of events and a heap of host timers. */
+/* heap.c - the calendar of a simulation: a heap of events, and a heap with one timer for
+ * each host.
+ */
 #include "heap.h"
 
 /* ---------------------------------------------------------- heap of events */
@@ -63,8 +65,8 @@ static void put_at(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 	t->timer[host].place = place;
 }
 
-/* Moves the timer of @host from @place of the heap towards the root as far as its
- * time allows.
+/* Moves the timer of @host from position @place of the heap towards the root, as far as
+ * its time allows.
  */
 static void move_up(struct rn_vnet_timers *t, uint32_t place, uint32_t host)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* heap.h - the calendar of a simulation: a heap of events and a heap of host timers.
+/* heap.h - the calendar of a simulation: a heap of events, and a heap with one timer for
+ * each host.
  *
  * Events are delivered by time and, at equal times, in the order in which they were put.
  * Each host has one timer, which is moved whenever the deadline of its device changes; of
@@ -43,10 +44,13 @@ struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
 struct rn_vnet_timer {
 	rn_ns at;
-	/* In element i: position of host i's timer in the heap; unset if @at is RN_NEVER.
+	/* In element i of the array: position that the timer of host i has in the heap.
+	 * Has no meaning if @at is RN_NEVER.
 	 */
 	uint32_t place;
-	/* In element i: number of the host whose timer is at position i of the heap. */
+	/* In element i of the array: number of the host whose timer is at position i of
+	 * the heap.
+	 */
 	uint32_t nth;
 };
 

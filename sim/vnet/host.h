@@ -11,8 +11,9 @@
 #include "rocin/wire.h"
 
 /* Lets @dev build its next packet and adds the ICRC, so that @bytes holds the packet as
- * its receiver sees it. @bytes has room for RN_PACKET_MAX + RN_ICRC_LEN bytes. Return:
- * the length from BTH to ICRC; 0: the device has no packet that may leave now.
+ * its receiver sees it. @bytes has room for RN_PACKET_MAX + RN_ICRC_LEN bytes. Returns
+ * the length of the packet, from BTH to ICRC, or 0 if the device has no packet that may
+ * leave now.
  */
 static inline uint32_t rn_vhost_transmit(struct rn_dev *dev, rn_ns now, unsigned what,
 					 uint8_t *bytes, struct rn_flow *flow,

@@ -48,7 +48,9 @@ rn_ns rn_link_time(const struct rn_link *link, uint32_t bytes)
 	return c->rate ? (rn_ns)scale(8 * (uint64_t)bytes, NS_PER_S, c->rate) : 0;
 }
 
-/* Draws at random whether the packet is lost, duplicated or delayed, and for how long. */
+/* Draws at random whether the packet is lost, duplicated or delayed, and the delay.
+ * Stores the result in @fate.
+ */
 static void draw_faults(struct rn_link *link, struct rn_link_fate *fate)
 {
 	const struct rn_link_cfg *c = &link->cfg;

@@ -16,8 +16,8 @@ enum {
 };
 
 enum {
-	/* Maximum number of events of one port at any time: one SENT, and some PAUSE
-	 * and RESUME.
+	/* Maximum number of events of one port that are scheduled at any time: one SENT,
+	 * and some PAUSE and RESUME.
 	 */
 	PORT_EVENTS = 8,
 };
@@ -272,9 +272,10 @@ static bool send_on_link(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t n
 }
 
 /* -------------------------------------------------------------- flow control */
-/* Counts @bytes that port @number has sent and that now wait in the switch at the other
- * end of its link. Above the limit, the switch sends PAUSE to the port. release()
- * subtracts the bytes again and sends RESUME.
+/* Port @number has sent @bytes that now wait in the switch at the other end of its link.
+ * Adds them to the bytes that the switch counts for this port. If there are more than the
+ * limit, the switch sends PAUSE to the port. release() subtracts the bytes again and
+ * sends RESUME.
  */
 static void hold(struct rn_vnet *v, uint32_t number, uint32_t bytes)
 {
@@ -304,9 +305,8 @@ static uint32_t size_of(const struct rn_vnet_packet *p)
 	return p->len + RN_LINK_FRAMING;
 }
 
-/* Sends the next waiting packet from port @number if the port is neither sending nor
- * paused. With PFC packets wait in the list of the port, so the link's own queue
- * stays empty.
+/* If port @number is neither sending nor paused, sends its next waiting packet. With PFC,
+ * packets wait in the list of the port, so the queue of the link stays empty.
  */
 static void send_next(struct rn_vnet *v, uint32_t number)
 {
@@ -360,9 +360,9 @@ static void flow_control(struct rn_vnet *v, uint32_t what, uint32_t number)
 }
 
 /* Lets @p, a packet of the pool, leave its node by port @number, at once or after the
- * packets that wait there. @p->port is the port that sent @p to this node or, at the host
- * that sends @p, @number itself. Returns false if the packet was lost and put back into
- * the pool.
+ * packets that wait there. @p->port is the port, of another node, that sent @p to this
+ * node; at the host where @p begins, it is @number. Returns false if the packet was lost
+ * and put back into the pool.
  */
 static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
 		     rn_ns late)
@@ -515,8 +515,9 @@ void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 	if (at != RN_NEVER) {
 		at -= h->skew;
 		at = at < h->stalled_until ? h->stalled_until : at;
-		/* A deadline in the past is set to now, so that overdue hosts are served
-		 * in the order of their numbers.
+		/* If the deadline has passed already, the timer is set to the present
+		 * time, so that all overdue hosts are served in the order of their
+		 * numbers.
 		 */
 		at = at < v->now ? v->now : at;
 	}

@@ -62,11 +62,13 @@ struct rn_vnet_packet {
 struct rn_vnet_port {
 	struct rn_link link;
 	uint32_t to; /* node at the other end; RN_VNET_NOBODY: not joined */
-	/* number of the port at the other end of the link, among the ports of @to */
+	/* Number of the port at the other end of the link. It is counted among the ports
+	 * of node @to.
+	 */
 	uint32_t back;
-	/* The fields from here on are used only with PFC. First and last packet of
-	 * the list of packets that wait to leave by this port; RN_VNET_NOBODY: no
-	 * packet waits.
+	/* First and last packet in the list of packets that wait to leave by this port;
+	 * RN_VNET_NOBODY: no packet waits. This member and the following ones are used
+	 * only with PFC.
 	 */
 	uint32_t first, last;
 	uint32_t waiting; /* bytes of the packets in the list of waiting packets */
@@ -89,21 +91,23 @@ struct rn_vnet_host {
 	rn_ns skew;
 	/* time until which the host does not run; arriving packets wait */
 	rn_ns stalled_until;
-	/* The host's timer became due after hosts with higher numbers were served; it is
-	 * set again when all other due timers have been served.
+	/* The host's timer has become due when hosts with higher numbers had been served
+	 * already. It is set again after all other due timers have been served.
 	 */
 	bool waits;
 	uint32_t next_waiting;
 };
 
-/* Switch ports [@first, @first + @count), any of which leads to the host of the route. */
+/* The route to a host: the ports [@first, @first + @count) of a switch, each of which
+ * leads to that host.
+ */
 struct rn_vnet_route {
 	uint16_t first, count;
 };
 
 enum rn_vnet_loss {
-	/* A full queue, a link that is down, or a random loss; the link's counters lost
-	 * and dropped tell which of them.
+	/* The packet was lost at a full queue, at a link that is down, or by a random
+	 * loss. The counters lost and dropped of the link tell which.
 	 */
 	RN_VNET_ON_LINK,
 	RN_VNET_NO_ROOM, /* The packet pool is empty. */
@@ -115,13 +119,13 @@ enum rn_vnet_loss {
  * packets are sent, @happen if the caller schedules events; the others may be NULL.
  */
 struct rn_vnet_ops {
-	/* A packet has reached its host. The function calls rn_vnet_receive() and then
-	 * handles the packets and completions that the device has. The packet then
-	 * returns to the pool.
+	/* A packet has reached its host. This function must call rn_vnet_receive(), and
+	 * then handle the packets and completions that the device has. After it returns,
+	 * the packet goes back to the pool.
 	 */
 	void (*arrive)(void *ctx, uint32_t host, struct rn_vnet_packet *p);
-	/* The deadline of @host is reached. The function calls rn_dev_expire() and then
-	 * handles the packets and completions that the device has.
+	/* The deadline of @host has come. This function must call rn_dev_expire(), and
+	 * then handle the packets and completions that the device has.
 	 */
 	void (*expire)(void *ctx, uint32_t host);
 	/* Returns the deadline of @host by the host's own clock. NULL: rn_dev_deadline()
@@ -180,7 +184,7 @@ struct rn_vnet {
 	bool overflowed; /* an event was discarded because the heap was full */
 	uint64_t events; /* number of events that were delivered */
 	uint64_t pauses; /* number of PAUSE messages that switches have sent */
-	/* Counts of packets that were given to the network, duplicated by a link,
+	/* Numbers of packets that were given to the network, duplicated by a link,
 	 * delivered to their host, and lost.
 	 */
 	uint64_t sent, doubled, arrived, lost;
@@ -190,8 +194,8 @@ struct rn_vnet {
 struct rn_vnet *rn_vnet_new(const struct rn_vnet_cfg *cfg);
 void rn_vnet_free(struct rn_vnet *v);
 
-/* Returns the memory of @v in bytes. Of the packet pool, only packets that were ever in
- * use are counted.
+/* Returns the memory in bytes that @v uses. Packets of the pool that were never in use do
+ * not count.
  */
 uint64_t rn_vnet_memory(const struct rn_vnet *v);
 
@@ -204,16 +208,16 @@ void rn_vnet_clear(struct rn_vnet *v, rn_ns now);
  */
 struct rn_gid rn_vnet_gid(uint32_t number, bool ipv6);
 
-/* Adds a host. @dev must be initialised before the first step. Return: the number of the
- * host, counted from 0.
+/* Adds a host with the device @dev, which the caller must initialise before the first
+ * step. Returns the number of the host, counted from 0.
  */
 uint32_t rn_vnet_add_host(struct rn_vnet *v, struct rn_dev *dev,
 			  const struct rn_gid *gid);
 /* Adds a switch. Return: its node number, which the other functions take as @node. */
 uint32_t rn_vnet_add_switch(struct rn_vnet *v);
 
-/* Returns the number, in the whole network, of port @nth of @node. A host has only
- * port 0.
+/* Returns the number in the whole network of the port that is number @nth of node @node.
+ * A host has only port 0.
  */
 uint32_t rn_vnet_port_of(const struct rn_vnet *v, uint32_t node, uint32_t nth);
 
@@ -250,8 +254,8 @@ rn_ns rn_vnet_next(const struct rn_vnet *v);
  */
 void rn_vnet_step(struct rn_vnet *v);
 
-/* Sets the timer of @host again. The caller calls this when the deadline of @host may
- * have changed.
+/* Sets the timer of @host to the deadline of its device. The caller must call this when
+ * that deadline may have changed.
  */
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host);
 
@@ -282,9 +286,9 @@ uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 bool rn_vnet_build(struct rn_vnet *v, uint32_t host, unsigned what,
 		   struct rn_vnet_packet *p, struct rn_tx *tx);
 
-/* Builds a packet as rn_vnet_build() does, in a packet of the pool. The caller passes it
- * on to rn_vnet_go() or rn_vnet_drop(). Returns NULL if no packet may leave or the pool
- * is empty.
+/* Builds a packet as rn_vnet_build() does, in a packet of the pool. The caller must pass
+ * it to rn_vnet_go() or rn_vnet_drop(). Returns NULL if no packet may leave, or if the
+ * pool is empty.
  */
 struct rn_vnet_packet *rn_vnet_take(struct rn_vnet *v, uint32_t host, unsigned what,
 				    struct rn_tx *tx);

@@ -89,8 +89,8 @@ static void check_success(struct rn_world *w, struct rn_w_end *e,
 		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
 			  (unsigned long long)wr->id, e->qpn);
 	rn_w_slot_close(device_of(w, e), wr->slot);
-	/* On UC a completion does not mean that the data have arrived, so the target slot
-	 * stays open.
+	/* On UC a send completion does not mean that the data have arrived, so the target
+	 * slot stays open for late writes.
 	 */
 	if (!rn_w_is_reliable(e))
 		return;
@@ -180,8 +180,8 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 }
 
 /* ----------------------------------------------------- completions of receives */
-/* Checks a message that arrived over UC, where messages may be lost, duplicated and
- * reordered: it must be one of the messages that the peer has sent.
+/* Checks a message that has arrived over UC: it must be one of those that the peer has
+ * sent. Messages may be lost, duplicated and reordered there.
  */
 static void check_any_message(struct rn_world *w, struct rn_w_end *e,
 			      const struct rn_w_wr *recv, const struct rn_cqe *cqe)
@@ -259,8 +259,8 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
 	else if (status == RN_WC_LOC_ACCESS_ERR && e->peer->bad_posted)
-		/* The peer has sent a WRITE with immediate with an invalid key, which
-		 * completes the receive with this error and moves the QP to ERR.
+		/* The peer has sent a WRITE with immediate with an invalid key. This
+		 * completes the receive with this error, and the QP goes to ERR.
 		 */
 		e->may_flush = true;
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
@@ -438,8 +438,8 @@ static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 	q->of->alive = false;
 }
 
-/* Resizes a CQ as a program does, that is only to a size that holds all CQEs that were
- * not polled.
+/* Resizes a CQ. As a program does, only resizes it to a size that has room for all CQEs
+ * that were not polled.
  */
 static void resize(struct rn_w_cq *q, uint32_t capacity)
 {

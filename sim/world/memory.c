@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* memory.c - the memory of a simulated host: slots, each of which serves one purpose, and
- * the checks of all accesses.
+/* memory.c - the memory of a simulated host, and the checks of all accesses to it. The
+ * memory consists of slots, each of which serves one purpose at a time.
  */
 #include <string.h>
 
@@ -170,8 +170,8 @@ const uint8_t *rn_w_slot_bytes(const struct rn_w_device *d, uint32_t slot)
 }
 
 /* -------------------------------------------- accesses of the device to memory */
-/* Returns the slot that contains [addr, addr + len) if QP @qpn may use it for one of
- * @uses, else NULL.
+/* Returns the slot that contains [addr, addr + len), if QP @qpn may now use it for one of
+ * the purposes @uses; else NULL. @doing: what the access is, for error texts.
  */
 static struct rn_w_slot *open_slot(struct rn_w_device *d, rn_iova addr, uint32_t len,
 				   uint32_t qpn, unsigned uses, const char *doing)
@@ -210,7 +210,7 @@ static enum rn_mem_result write_ring(struct rn_w_device *d, rn_iova dst, const v
 	return RN_MEM_DONE;
 }
 
-/* Returns true if the QP is reliable; messages of other QPs (UC) may arrive twice. */
+/* Returns true if the QP is reliable. Messages of UC QPs may arrive twice. */
 static bool is_reliable(struct rn_w_device *d, uint32_t qpn)
 {
 	const struct rn_w_end *e = rn_w_find(d->w, d->number, qpn);
@@ -252,9 +252,9 @@ static enum rn_mem_result fetch(struct rn_w_device *d, void *dst, rn_iova src,
 	return RN_MEM_DONE;
 }
 
-/* Returns true if the READ is allowed. A READ that the network duplicates is executed
- * twice; the slot may then belong to another request, but the rkey, which is that of the
- * whole memory, still gives access.
+/* Returns true if the READ is allowed. If the network duplicates a READ, it is executed
+ * twice. The slot may belong to another request the second time, but the rkey is that of
+ * the whole memory, so it still gives access.
  */
 static bool may_read(struct rn_w_device *d, rn_iova src, uint32_t len, uint32_t qpn)
 {
@@ -348,7 +348,8 @@ static enum rn_mem_result atomic_later(void *ctx, const struct rn_mem_atomic_req
 						   .tag = tag });
 }
 
-/* Ends a memory operation, without an effect if its QP has been destroyed or reset. */
+/* Ends memory operation @op. It has no effect if its QP was destroyed or reset meanwhile.
+ */
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op)
 {
 	struct rn_w_mem_op *o = &d->op[op];

@@ -189,13 +189,13 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
 	forget(w, e);
 }
 
-/* Connects the pair again. The new first PSNs are a quarter of the number space away from
- * PSNs that may still be in flight.
+/* Connects the pair again, with new first PSNs. They are a quarter of the number space
+ * away from PSNs that may still be in flight.
  */
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
 {
-	/* On UC a late packet may start a message whatever its PSN is, so new QPs with
-	 * new numbers are made.
+	/* On UC a late packet may begin a message whatever its PSN is. So the QPs are
+	 * replaced by new ones with other numbers.
 	 */
 	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]) ||
 		       rn_w_cq_is_lost(&p->end[0]) || rn_w_cq_is_lost(&p->end[1]);
@@ -258,8 +258,8 @@ void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e)
 	to_state(w, e, RN_QPS_SQD);
 }
 
-/* Handles the event that the QP has drained: all requests that had started have
- * completed. Schedules its return to RTS.
+/* The QP reports that it has drained: all requests that had started have completed.
+ * Schedules the time when it returns to RTS.
  */
 void rn_w_drained(struct rn_world *w, struct rn_w_end *e)
 {

@@ -100,11 +100,11 @@ bool rn_page_protect(uintptr_t lo, uintptr_t hi, enum rn_page_rights rights);
 bool rn_page_is_pinned(uintptr_t at);
 
 /**
- * rn_page_pin() - Open the pages of [addr, addr + len) until a system call on them
+ * rn_page_pin() - Open the pages of [addr, addr + len) for a system call, until it
  * has returned
  *
- * If the call is left by cancellation or longjmp(), the pages are not unpinned and stay
- * open. Called without the host lock.
+ * The pages stay open until rn_page_unpin(). If the system call is left by cancellation
+ * or longjmp(), nobody unpins them. Called without the host lock.
  *
  * Return: a number for rn_page_unpin(), or -1 if no page there is closed, or there are
  *	too many pins.

@@ -458,9 +458,9 @@ static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_w
 }
 
 /* Returns the request before @wr in its queue; if that is a READ or an atomic, @wr need
- * not wait for it. Returns NULL if @wr has a fence or is the first: requests begin in
- * order, and when one with a fence begins, all READs and atomics before it have
- * completed.
+ * not wait for it. Returns NULL if no READ or atomic is outstanding, or if @wr is the
+ * oldest request or has a fence: requests begin in order, and when one with a fence
+ * begins, all READs and atomics before it have completed.
  */
 static struct rn_san_wr *unordered_before(const struct rn_san_qp *q,
 					  const struct rn_san_wr *wr)

@@ -137,8 +137,9 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* ---------------------------------------- record of late and landed writes */
-/* Adds a line to the record, unless the last line is the same: all TLPs of a write have
- * the same name. The line is written at once, because the program may crash.
+/* Adds a line to the record. Does nothing if the last line was the same, because all TLPs
+ * of a write have the same name. The line is written to the file at once, because the
+ * program may crash.
  */
 static void add_line(const char *line)
 {
@@ -222,8 +223,8 @@ void rn_san_event_agent(const char *what, unsigned agent)
 	add_event();
 }
 
-/* Makes the read the cause of what follows, but does not record it, because there are too
- * many reads.
+/* Makes a read of @agent the cause of what follows. Does not record the read, because
+ * there are too many.
  */
 void rn_san_event_read(unsigned agent)
 {
@@ -266,7 +267,9 @@ static bool add_late(const char *name)
 	return true;
 }
 
-/* Reads the lines "late NAME" of a file. All other lines are for human readers. */
+/* Reads the lines "late NAME" of the file @path. Skips all other lines, which are for
+ * human readers.
+ */
 static int read_late(const char *path)
 {
 	FILE *from = fopen(path, "re");

@@ -3,14 +3,13 @@
  *
  * A device's write to watched memory does not go through the queues of the hierarchy. Its
  * bytes are stored when the class `given` performs the write: when an event forces it,
- * and not because time has passed. So a program that looks too early reads old bytes,
- * each time, and one that waits for an event, or in a loop, gets the new ones.
- * A schedule (sanitize_schedule.c) may say that a write is not late; it lands at once
- * then.
+ * and not because time has passed. So a program that looks too early always reads old
+ * bytes, and a program that waits for an event, or in a loop, gets the new ones. A
+ * schedule (sanitize_schedule.c) may say that a write is not late; it lands at once then.
  *
  * One TLP of the class stands for several writes of the hierarchy. They form a list,
- * whose number is the tag of this TLP. A write that is not withheld, or not any more, is
- * in no list, because its payload slot may be given to another write.
+ * whose number is the tag of this TLP. A write that is not withheld (any more) must be in
+ * no list, because its payload slot may be given to another write.
  */
 #include <string.h>
 
@@ -25,7 +24,9 @@ enum {
 	BUCKETS = 4096,
 };
 
-/* A chain of withheld writes, the oldest first, and the place of a write in it. */
+/* A chain of withheld writes, and the place of one write in a chain. The oldest write
+ * comes first.
+ */
 struct chain {
 	uint16_t first, last; /* valid if @is_used */
 	bool is_used;
@@ -41,8 +42,8 @@ static struct withheld {
 	uint64_t page;	/* see rn_san_page_number(); only with a schedule or a record */
 } writes[RN_SAN_SLOTS]; /* by payload slot */
 static struct chain all,
-	/* @all: all withheld writes; @buckets: the same writes by the number of their
-	 * list modulo BUCKETS
+	/* @all: all withheld writes. @buckets: the same writes in other chains; the
+	 * bucket is the number of a write's list modulo BUCKETS.
 	 */
 	buckets[BUCKETS];
 static struct link in_all[RN_SAN_SLOTS], in_bucket[RN_SAN_SLOTS];
@@ -50,8 +51,8 @@ static struct link in_all[RN_SAN_SLOTS], in_bucket[RN_SAN_SLOTS];
 static unsigned count;
 static bool is_storing;
 static uint64_t newest_list;
-/* Number of the list with the write that was issued last; 0 if its TLP has been performed
- * already.
+/* Number of the list to which the write that was issued last belongs. 0: the TLP that
+ * stands for the list has been performed already.
  */
 static uint64_t open_list;
 
@@ -117,8 +118,8 @@ static void end_write(unsigned slot, bool is_stored)
 	is_storing = false;
 }
 
-/* Bytes of consecutive writes, which are stored together: an access to closed pages of
- * host memory takes some microseconds, regardless of its length.
+/* A run: bytes of consecutive writes, which are stored together, because an access to
+ * closed pages of host memory takes some microseconds, regardless of its length.
  */
 static struct {
 	rn_iova addr;
@@ -137,7 +138,9 @@ static void store_run(void)
 	run.len = 0;
 }
 
-/* Adds the write to the run. Returns false if it is to be stored by itself. */
+/* Adds the bytes of the write to the run. Returns false if the write does not fit behind
+ * the run; the caller must then store it by itself.
+ */
 static bool add_to_run(const struct rn_tlp *tlp)
 {
 	if (tlp->target != RN_AGENT_CPU || tlp->len > sizeof(run.bytes))
@@ -195,7 +198,7 @@ bool rn_san_is_withheld(rn_iova addr, uint64_t len)
 	return rn_san_withheld_at(addr, len, &page) != NULL;
 }
 
-/* Returns true if an older write to the bytes of @tlp was not withheld and has not been
+/* Returns true if an older write to bytes of @tlp was not withheld and has not been
  * performed yet.
  */
 static bool is_behind_another(const struct rn_tlp *tlp)
@@ -236,8 +239,7 @@ bool rn_san_withhold(const struct rn_tlp *tlp)
 	return true;
 }
 
-/* Makes the range as large as all withheld writes that touch it, or touch such a write.
- */
+/* Enlarges the range until it contains each withheld write that touches it. */
 static void widen(rn_iova *addr, uint64_t *len)
 {
 	bool is_wider = true;
@@ -265,8 +267,8 @@ void rn_san_withheld_land(rn_iova addr, uint64_t len)
 
 	if (!count || is_storing || !rn_san_class_may_pend(addr, len))
 		return;
-	/* A write that stays withheld must not be older than a write that is performed on
-	 * the same bytes, so the range is widened.
+	/* The range is widened first. Otherwise a write could stay withheld although a
+	 * newer write to the same bytes is performed.
 	 */
 	widen(&addr, &len);
 	for (slot = first_of(&all); slot != NONE; slot = newer) {

@@ -352,8 +352,8 @@ int rn_storage_handle_set_drive(struct rn_storage_file *f, unsigned drive)
 }
 
 /* ------------------------------------------------------------ registered buffers */
-/* Checks that [base, base + len) is host memory or memory of one GPU throughout and can
- * be read at both ends. Sets @place. Returns 0 or -errno.
+/* Checks that [base, base + len) is entirely in host memory, or entirely in the memory of
+ * one GPU, and that both ends can be read. Fills in @place. Returns 0 or -errno.
  */
 static int check_memory(uintptr_t base, size_t len, struct rn_storage_place *place)
 {
@@ -427,8 +427,8 @@ int rn_storage_buffer_deregister(void *base)
 
 	if (err)
 		return err;
-	/* If the memory was freed since it was registered, the buffer is found by
-	 * its base.
+	/* The memory may have been freed since it was registered. Then the buffer is
+	 * found by @base.
 	 */
 	if (rn_storage_place_of((uintptr_t)base, &place))
 		place.addr = (uintptr_t)base;

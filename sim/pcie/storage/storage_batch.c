@@ -66,8 +66,8 @@ static void free_list(struct rn_storage_req *r)
 	}
 }
 
-/* Makes a list of requests for @ios, in the same order. Returns NULL if there is
- * no memory.
+/* Makes a list of requests for the @count elements of @ios, in the same order. Returns
+ * NULL if there is no memory.
  */
 static struct rn_storage_req *make_list(struct rn_storage_batch *b, unsigned count,
 					const struct rn_storage_io *ios)

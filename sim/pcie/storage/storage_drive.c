@@ -49,8 +49,8 @@ static struct drive drives[RN_NVME_MAX];
 struct rn_drive_backing rn_drive_backing = { .read = pread, .write = pwrite };
 
 /* ------------------------------------------------------- callbacks of TLPs */
-/* Finds the command that issued a TLP. Returns NULL if the command's completion entry has
- * been taken.
+/* Finds the command that has issued a TLP. Returns NULL if somebody has taken the
+ * command's completion entry already.
  */
 static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 {
@@ -59,8 +59,9 @@ static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 	return d->by_id[tlp->tag % IDS];
 }
 
-/* Called when a data write is performed: counts faults. The command may have completed
- * long before. This and the following callbacks run under the host lock.
+/* Callback for a data write that has been performed: counts a fault, if there was one.
+ * The command may have completed long before. This callback and the following ones run
+ * under the host lock.
  */
 static void write_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -93,8 +94,8 @@ static void read_completed(void *arg, const struct rn_tlp *tlp, enum rn_mem_resu
 	rn_storage_unlock();
 }
 
-/* Called when a completion entry is performed, that is visible: wakes the threads that
- * wait, as the interrupt of a drive would.
+/* Callback for a completion entry that has become visible: wakes the threads that wait
+ * for one, as the interrupt of a drive would.
  */
 static void entry_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -119,8 +120,8 @@ static uint32_t tlp_len(uint64_t addr, size_t left)
 	return (uint32_t)(len < left ? len : left);
 }
 
-/* Transfers @len bytes between @piece and memory by TLPs of @kind. Returns 0 or a
- * positive errno.
+/* Transfers @len bytes between @piece and the memory at @addr by TLPs of @kind (writes,
+ * or reads). Returns 0 or a positive errno.
  */
 static int send_piece(struct rn_drive_command *c, enum rn_tlp_kind kind, uint64_t addr,
 		      uint8_t *piece, size_t len)
@@ -173,8 +174,9 @@ static bool must_end(const struct rn_drive_command *c)
 }
 
 /* ------------------------------------------------------ execution of commands */
-/* Transfers bytes from the file to memory. run_read() and run_write() return the number
- * of bytes; if an error stopped the transfer, *@error is its errno.
+/* run_read() transfers bytes from the file to memory, run_write() from memory to the
+ * file. Both return the number of bytes that were transferred. If an error has stopped
+ * the transfer, they set *@error to its (positive) errno.
  */
 static size_t run_read(struct drive *d, struct rn_drive_command *c, int *error)
 {
@@ -245,8 +247,9 @@ static size_t run_write(struct drive *d, struct rn_drive_command *c, int *error)
 	return moved;
 }
 
-/* Waits for a free entry of the ring; the threads that wait for transfers take entries
- * from the ring. Returns the number of the entry. Called with the lock held.
+/* Waits until an entry of the ring is free: the threads that wait for transfers take
+ * entries out of the ring. Returns the number of the free entry. Called with the lock
+ * held.
  */
 static uint32_t reserve_entry(struct drive *d)
 {
@@ -279,8 +282,8 @@ static void send_entry(struct drive *d, const struct rn_drive_command *c, size_t
 	rn_host_lock(rn_storage.host);
 	status = rn_host_issue(rn_storage.host, &tlp, &entry, entry_performed, NULL);
 	rn_host_unlock(rn_storage.host);
-	/* If the entry could not be issued as a TLP, writes it directly: otherwise the
-	 * threads that wait for it would wait forever.
+	/* The entry could not be issued as a TLP, so it is written directly. Otherwise
+	 * the threads that wait for it would wait for ever.
 	 */
 	if (status < 0)
 		__atomic_store_n(&d->ring[n % RING], entry, __ATOMIC_RELEASE);

@@ -8,8 +8,9 @@
  * storage_batch.c	batches: transfers started together
  * storage_stream.c	streams: transfers and kernels in order
  *
- * Locks: rn_storage_lock() guards all that this file declares. The host lock is taken
- * before it: no function of host.h may be called while the storage lock is held.
+ * Locks: rn_storage_lock() guards all that this file declares. A thread that needs the
+ * host lock, too, takes the host lock first. So code that holds the storage lock must
+ * call no function of host.h.
  */
 #ifndef RN_STORAGE_INTERNAL_H
 #define RN_STORAGE_INTERNAL_H
@@ -36,8 +37,8 @@ struct rn_storage_file {
 
 struct rn_storage_buffer {
 	struct rn_storage_buffer *next;
-	/* Address that the user registered; rn_storage_buffer_deregister() finds the
-	 * buffer by it even after the memory was freed.
+	/* Address that the user has registered. rn_storage_buffer_deregister() finds the
+	 * buffer by this address, even if the memory was freed meanwhile.
 	 */
 	uintptr_t base;
 	size_t len;
@@ -86,8 +87,9 @@ int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
  * rn_storage_driver_open() does.
  */
 int rn_storage_need(void);
-/* Counts one more open object, after opening the driver if necessary. Returns 0 or
- * -errno, as rn_storage_need() does. rn_storage_object_remove() counts one object less.
+/* rn_storage_object_add() counts an object (file, buffer, batch or stream) that begins to
+ * exist, and opens the driver if it is not open. Returns 0 or -errno, as
+ * rn_storage_need() does. rn_storage_object_remove() counts that an object has ended.
  */
 int rn_storage_object_add(void);
 void rn_storage_object_remove(void);
@@ -97,8 +99,8 @@ void rn_storage_object_remove(void);
  */
 struct rn_storage_buffer *rn_storage_buffer_of(uint64_t addr);
 
-/* Finds what memory the user's address @base belongs to. Returns 0, or -EFAULT if nothing
- * is allocated there.
+/* The memory to which an address @base of the user belongs. rn_storage_place_of() finds
+ * it, and returns 0, or -EFAULT if nothing is allocated at @base.
  */
 struct rn_storage_place {
 	uint64_t addr; /* address at which drives access the memory */
@@ -124,8 +126,8 @@ enum {
 
 struct rn_drive_command {
 	struct rn_drive_command *next; /* next command in the queue of the drive */
-	/* The transfer that this command is a part of, and that continues after
-	 * the command.
+	/* The transfer to which this command belongs, and which continues when the
+	 * command has ended.
 	 */
 	struct rn_storage_req *req;
 	enum rn_storage_op op;
@@ -150,9 +152,9 @@ struct rn_drive_command {
  */
 int rn_drive_submit(struct rn_drive_command *c);
 
-/* Removes a command that has not begun, or asks a running command to stop soon. Called
- * with the lock held. Returns true if the command was removed; rn_drive_take() will not
- * return it.
+/* If the command has not begun, removes it from the queue and returns true;
+ * rn_drive_take() will not return it. Otherwise asks the drive to end the command soon,
+ * and returns false. Called with the lock held.
  */
 bool rn_drive_cancel(struct rn_drive_command *c);
 
@@ -205,9 +207,9 @@ struct rn_storage_req {
  */
 int rn_storage_req_start(struct rn_storage_req *r);
 
-/* Cancels a transfer. Called with the lock held. Returns true if the drive
- * had not begun with the transfer; the caller then releases the lock and
- * calls rn_storage_req_end_cancelled().
+/* Cancels a transfer. Called with the lock held. Returns true if the drive had not begun
+ * with the transfer; the caller must then release the lock and call
+ * rn_storage_req_end_cancelled().
  */
 bool rn_storage_req_cancel(struct rn_storage_req *r);
 void rn_storage_req_end_cancelled(struct rn_storage_req *r);
@@ -216,9 +218,9 @@ static inline bool rn_storage_req_has_ended(const struct rn_storage_req *r)
 	return r->status != RN_STORAGE_WAITING && r->status != RN_STORAGE_PENDING;
 }
 
-/* Takes completion entries and continues their transfers until @is_over(@arg), which is
- * called with the lock held, returns true. Returns false if rn_host_now() reaches
- * @deadline before that; @deadline 0: no deadline.
+/* Takes completion entries and continues the transfers to which they belong, until
+ * @is_over(@arg) returns true. Calls @is_over with the lock held. Returns true then, or
+ * false if the time @deadline of rn_host_now() comes first; @deadline 0: no deadline.
  */
 bool rn_storage_wait(bool (*is_over)(const void *arg), const void *arg, rn_ns deadline);
 

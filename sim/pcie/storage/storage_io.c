@@ -20,8 +20,8 @@ enum {
 	/* number of bytes copied before the host lock is released for other threads */
 	COPY = 4096,
 	/* Maximum number of TLPs that are moved before the rings of completion entries
-	 * are read again. The adversarial driver of the fabric moves only what must go
-	 * before the completion entry, so it gets more moves.
+	 * are read again. The adversarial driver of the fabric moves data only if it must
+	 * go before the completion entry. So with that driver more TLPs are moved.
 	 */
 	STEPS = 4,
 	STEPS_ADVERSARIAL = 64,
@@ -46,7 +46,8 @@ static int check_io(const struct rn_storage_io *io)
 }
 
 /* Finds the memory and the registered buffer of the transfer. Counts the transfer as
- * active in file and buffer, so that these cannot be deregistered.
+ * active in its file and its buffer, so that the program cannot deregister them
+ * meanwhile. Returns 0 or -errno.
  */
 static int hold_objects(struct rn_storage_req *r)
 {
@@ -140,9 +141,9 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 }
 
 /* -------------------------------------- copies between bounce buffer and memory */
-/* Pushes earlier writes of other devices to the GPU by a read through its BAR. On real
- * hardware the CPU would launch a copy on the GPU, which orders these writes before
- * the copy.
+/* Reads from the GPU through its BAR, which pushes the earlier writes of other devices to
+ * it. On real hardware the CPU would launch a copy on the GPU, and the launch would push
+ * these writes.
  */
 static void visit_gpu(struct rn_host *h, int gpu, uint64_t addr)
 {
@@ -236,8 +237,8 @@ static void put_bounce(struct rn_storage_req *r)
 {
 	if (!r->bounce)
 		return;
-	/* Forces the drive's writes to arrive now, before the memory is used for
-	 * something else.
+	/* The drive's writes to the bounce buffer are forced to arrive now, before the
+	 * buffer is used for something else.
 	 */
 	rn_storage_settle_range(r->bounce, RN_STORAGE_BOUNCE);
 	free(r->host_bounce);
@@ -299,8 +300,8 @@ static void aim_command(const struct rn_storage_req *r, struct rn_drive_command 
 	c->flags = gpu >= 0 && r->route.way != RN_STORAGE_P2P ? RN_TLP_NEAR : 0;
 }
 
-/* Issues the next command of the transfer. Returns 0, or a positive errno if none
- * was issued.
+/* Issues the next command of the transfer. Returns 0, or a positive errno if it could not
+ * issue one.
  */
 static int next_command(struct rn_storage_req *r)
 {
@@ -369,8 +370,8 @@ int rn_storage_req_start(struct rn_storage_req *r)
 		err = hold_objects(r);
 	if (err)
 		return err;
-	/* Makes the SIGSEGV handler of this library the first one again, because the
-	 * program may have installed its own meanwhile.
+	/* The program may have installed a SIGSEGV handler of its own meanwhile, so this
+	 * makes the handler of this library the first one again.
 	 */
 	rn_guard_install();
 	err = choose_route(r);

@@ -101,8 +101,9 @@ int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 	return (int)at;
 }
 
-/* Parses @name followed by a digit below @limit. Returns the end of the text read,
- * or NULL.
+/* Parses @name followed by one digit, which must be less than @limit; sets *@number to
+ * the digit. Returns the end of the text that was read, or NULL if @text is something
+ * else.
  */
 static const char *parse_unit(const char *text, const char *name, unsigned limit,
 			      unsigned *number)
@@ -158,15 +159,17 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 }
 
 /* ------------------------------------------------------------ choice of a route */
-/* Is the memory in host memory, or in a GPU that is below the same switch as the drive?
+/* Returns true if the memory of the transfer is host memory, or the memory of a GPU that
+ * is below the same switch as the drive.
  */
 static bool is_below_switch(const struct rn_storage_facts *f)
 {
 	return f->gpu < 0 || f->p2p == RN_P2P_SHARED || (f->near_gpus >> f->gpu & 1) != 0;
 }
 
-/* Finds a GPU whose memory can hold the bounce buffer: below the drive's switch, and not
- * the GPU of the transfer itself. Returns -1 if there is none.
+/* Finds a GPU whose memory can be used for a bounce buffer: one that is below the drive's
+ * switch and is not the GPU of the transfer itself. Returns its number, or -1 if there is
+ * none.
  */
 static int via_gpu(const struct rn_storage_facts *f)
 {
@@ -179,8 +182,8 @@ static int via_gpu(const struct rn_storage_facts *f)
 	return -1;
 }
 
-/* Tries route @way. Returns true and sets @route if the route is possible; otherwise
- * returns false and sets *@why to the reason.
+/* Examines whether the transfer can take the route @way. If so, fills in @route and
+ * returns true. Otherwise sets *@why to the reason and returns false.
  */
 static bool try_way(enum rn_storage_way way, const struct rn_storage_facts *f,
 		    struct rn_storage_route *route, enum rn_storage_reason *why)

@@ -23,8 +23,9 @@ struct rn_storage_near {
 	uint8_t gpus[RN_NVME_MAX];
 };
 
-/* Parse the settings of routes and of neighbours. Return 0, or -EINVAL and an error text
- * that quotes the wrong word; the struct is unchanged then.
+/* Parse the texts of the settings ROCIN_STORAGE_POLICY and ROCIN_STORAGE_NEAR. Return 0,
+ * or -EINVAL with an error text in @err that quotes the wrong word; the struct is
+ * unchanged then.
  */
 int rn_storage_policy_parse(struct rn_storage_policy *policy, const char *text, char *err,
 			    size_t err_len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_stream.c - streams: a queue of transfers, kernel launches and callbacks, and
- * the thread that does them in order.
+/* storage_stream.c - streams. A stream is a queue of transfers, kernel launches and
+ * callbacks, and a thread that executes them in order.
  */
 #include <errno.h>
 #include <stdlib.h>
