@@ -151,7 +151,7 @@ struct rnp_abi {
 int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, char *err,
 		     size_t err_len);
 
-/* *
+/**
  * rnp_abi_learn() - Find out the layouts of the loaded library
  * @abi:	Out; @abi->lib is filled in by the caller
  * @err:	Out on failure: error text that says which layout is not known
@@ -218,7 +218,7 @@ const struct rnp_abi_op *rnp_fault_ops(unsigned *count);
  * not, it answers them itself.
  */
 
-/* *
+/**
  * rnp_cmd_ensure() - Make sure that requests on @cmd_fd are answered
  * @verbs:	Handle of the loaded libibverbs
  * @err:	Out on failure: error text

@@ -139,7 +139,7 @@ bool rnp_engine_dead(const struct rnp_engine *e);
  */
 uint32_t rnp_port_mtu(const struct rn_netdev *dev);
 
-/* *
+/**
  * rnp_path_carries() - Does the kernel send packets of a path MTU to an address?
  * @av:		Address vector of @dev
  * @path_mtu:	Bytes of payload

@@ -616,7 +616,7 @@ uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qp
 int rnp_capture_start(struct rnp_engine *e, unsigned slot, char *err, size_t err_len);
 
 /* --------------------------------------------------------------------- wire.c */
-/* *
+/**
  * rnp_wire_open() - Build the chain of back ends on sockets
  * @w: Out
  * @cfg: Sockets; the chain owns them from now on, also on failure

@@ -22,7 +22,7 @@ struct rnp_pcie {
 	struct rn_host_nic *nic;
 };
 
-/* *
+/**
  * rnp_pcie_open() - Attach a device to the hierarchy, if ROCIN_PCIE is set
  * @p:		Out
  * @knobs:	ROCIN_PCIE, or NULL
@@ -44,7 +44,7 @@ int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
  */
 void rnp_pcie_close(struct rnp_pcie *p);
 
-/* *
+/**
  * rnp_pcie_dmabuf() - Find the simulated device memory of a dma-buf, see
  * rn_host_api.dmabuf
  *

@@ -81,7 +81,7 @@ struct rnp_tx_batch {
 void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
 		       const struct rn_gid *gid, uint64_t *stats);
 
-/* *
+/**
  * rnp_tx_batch_fill() - Let the core build packets, and send super-packets that are full
  * @net:	Back end
  * @what:	Which packets: enum rn_tx_what

@@ -54,7 +54,7 @@ struct rnp_rss {
 	void *const *table; /* the queues; a queue may be in several entries */
 };
 
-/* *
+/**
  * rnp_toeplitz() - Compute the Toeplitz hash of some bytes
  * @key:	Key that the program has chosen
  * @data:	Fields in network order, one behind the other
@@ -67,7 +67,7 @@ struct rnp_rss {
 uint32_t rnp_toeplitz(const uint8_t key[RNP_TOEPLITZ_KEY_LEN], const uint8_t *data,
 		      size_t len);
 
-/* *
+/**
  * rnp_rss_hash() - Hash the fields of @rss->fields that a frame has
  *
  * Hashes the fields in this order: source address, destination address, source port,

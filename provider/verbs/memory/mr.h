@@ -176,7 +176,7 @@ struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *ori
 
 /* ----------------------------------------------- pages of the program's memory */
 
-/* *
+/**
  * rnp_pages_populate() - Check access to a range and fault in its pages, as pinning does
  * @addr:	First byte
  * @len:	Bytes; 0 is fine

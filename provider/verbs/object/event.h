@@ -62,7 +62,7 @@ void rnp_event_pipe_close(struct rnp_event_pipe *pipe);
  */
 bool rnp_event_pipe_write(struct rnp_event_pipe *pipe, const void *record);
 
-/* *
+/**
  * rnp_event_pipe_purge() - Remove the records of one object
  * @object:	Address of the object, in the first 8 bytes of its records
  *

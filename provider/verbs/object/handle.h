@@ -75,10 +75,10 @@ struct rnp_handle_table {
 	struct rnp_handle *first[RNP_HANDLE_BUCKETS];
 };
 
-/* *
+/**
  * rnp_object_new() - Allocate an object
- * @scrub: Called with a destroyed object before its memory is reused, to free what the
- * object has kept; NULL: nothing is kept
+ * @scrub:	Called with a destroyed object before its memory is reused, to free what
+ *		the object has kept; NULL: nothing is kept
  *
  * The memory is zeroed. If more than RNP_QUARANTINE destroyed objects of this kind have
  * not been reused, the memory of the oldest of them is used; otherwise new memory is
@@ -110,7 +110,7 @@ void rnp_handle_remove(struct rnp_context *ctx, enum rnp_kind kind, void *object
 void rnp_handle_move(struct rnp_context *from, struct rnp_context *to, enum rnp_kind kind,
 		     void *object);
 
-/* *
+/**
  * rnp_handle_find() - Look up an object that the program has passed
  * @ctx:	Context that must own it
  * @object:	Address of its public struct; anything, also NULL

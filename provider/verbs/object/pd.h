@@ -153,7 +153,7 @@ struct rnp_pd_handle *rnp_pd_new_handle(struct ibv_context *context, struct rnp_
  */
 void rnp_pd_detach(struct rnp_context *ctx, struct rnp_pd *pd);
 
-/* *
+/**
  * rnp_buffer_alloc() - Allocate memory for an object
  * @buf:	Out; the caller has zeroed it and set @resource, @len and @engine
  * @pd:		Handle that the object is created with, or NULL

@@ -171,7 +171,7 @@ static void tell_sanitizer(const struct rnp_qp *qp, const struct rn_send_wr *wr,
 	pcie->api->posted(pcie->nic, &told);
 }
 
-/* *
+/**
  * post_one() - Post one request to the core
  * @posted:	@posted->now is the current time; the request is added to the counts
  *

@@ -37,7 +37,7 @@ struct rn_capture_packet {
 	uint8_t frame[];
 };
 
-/* *
+/**
  * rn_capture_packet_new() - Put link, IP and UDP headers around a record's packet
  * @rec:	Record of kind RN_CAPTURE_PACKET, checked by the reader
  * @body:	Its rec->cap bytes

@@ -38,7 +38,7 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 /* Call rn_capture_log_finish(), and close the file. NULL is ignored. */
 void rn_capture_log_close(struct rn_capture_log *log);
 
-/* *
+/**
  * rn_capture_log_put() - Append a packet
  * @rec:	The fields that rn_capture_put() requires, and cap, but not number
  * @body:	Its rec->cap bytes

@@ -110,7 +110,7 @@ struct rn_capture_writer {
  */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 
-/* *
+/**
  * rn_capture_put() - Append a record
  * @rec:	Kind, flags, len, time, qpn, ip_id, flow, and of a diagnostic also number;
  *		the other fields are filled in here

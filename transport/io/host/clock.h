@@ -20,11 +20,11 @@ static inline rn_ns rn_clock(clockid_t clock)
 	return (rn_ns)ts.tv_sec * RN_MSEC(1000) + ts.tv_nsec;
 }
 
-/* *
+/**
  * rn_timeout_scale_read() - Read and check ROCIN_TIMEOUT_SCALE=N, which multiplies the
  * timeouts for a peer by N (a debugger may have stopped the peer)
- * @scale: Out: N, 1 to RN_TIMEOUT_SCALE_MAX; 1 if the variable is not set, or has a wrong
- * value
+ * @scale:	Out: N, 1 to RN_TIMEOUT_SCALE_MAX; 1 if the variable is not set, or has
+ *		a wrong value
  *
  * The variable is read with secure_getenv().
  *

@@ -50,7 +50,7 @@ int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len);
  */
 void rn_runtime_name(char *name, size_t name_len, const char *stem, const char *suffix);
 
-/* *
+/**
  * rn_open_plain() - Open a file that Rocin has made, without waiting for anybody
  * @dir:	Descriptor of the directory that @path begins at, or AT_FDCWD
  * @flags:	As of open(2). A symbolic link is not followed, and the descriptor is

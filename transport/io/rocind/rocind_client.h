@@ -323,7 +323,15 @@ struct rn_rocind_capture {
 	uint32_t size; /* data bytes of each ring; rn_capture_is_size() */
 };
 
-/* rn_rocind_capture() - Capture the packets of the devices in use, and of later ones */
+/**
+ * rn_rocind_capture() - Capture the packets of the devices in use, and of later ones
+ *
+ * Events follow, for each device: RN_ROCIND_TAP_SOURCE, and RN_ROCIND_TAP_END when its
+ * program has ended. Closing the connection ends the capture.
+ *
+ * Return: 0, -EBUSY (RN_CAPTURES_MAX are under way), -EINVAL (size or name), -EALREADY
+ *	   (this connection has a device, or captures already), or as rn_rocind_status().
+ */
 int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 		      char *err, size_t err_len);
 

@@ -13,7 +13,7 @@
 
 #include "rocin/stats.h"
 
-/* *
+/**
  * rn_stats_ended_add() - Add the counters of a program that has ended
  * @dir:	The runtime directory
  * @ibdev:	Name of the device

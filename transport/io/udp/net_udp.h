@@ -71,12 +71,12 @@ void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid
 /* Return: the socket of a GID index, -1 if there is none. It stays owned by @u. */
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
 
-/* *
+/**
  * rn_group_open() - Open a socket that receives the packets of a multicast group
  * @mgid:	::ffff:a.b.c.d or an IPv6 group. ff0e::ffff:a.b.c.d, which RoCE v1 has
  *		for IPv4 groups, is an IPv6 group like any other
- * @ifindex: Index of the interface; packets that arrive by other interfaces are not
- * received
+ * @ifindex:	Index of the interface; packets that arrive by other interfaces are
+ *		not received
  *
  * May have to wait for the kernel's global interface lock (RTNL), so it does not belong
  * on a data path.
