@@ -44,9 +44,10 @@ enum {
 #define IN_CONTEXT(field) ((int)offsetof(struct ibv_context, ops.field))
 #define BEFORE_EXT(words) (IN_EXT(query_port) - (words) * (int)sizeof(void *))
 
-/* An operation of libibverbs. @since: length of the shortest table that has it; releases
- * 36 to 58 have 76 entries, 59 to 61 have 79, 62 and 63 have 81, 64 has 83. @where: place
- * in a public struct, or HIDDEN.
+/* An operation of libibverbs. @since: number of entries of the shortest table of
+ * operations that has it (the tables of releases 36 to 58 have 76 entries, those of 59 to
+ * 61 have 79, of 62 and 63 have 81, of 64 have 83). @where: its place in a public struct,
+ * or HIDDEN.
  */
 struct op_info {
 	const char *name;

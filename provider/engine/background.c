@@ -101,9 +101,9 @@ struct sched_attr_v0 {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* Requests short time slices of the scheduler, so that this thread, when it is woken,
- * preempts a program that computes or looks at memory (Linux 6.12 and later; older
- * kernels ignore the request). The thread runs for microseconds.
+/* Requests short time slices of the scheduler for the calling thread, the background one.
+ * So when it is woken, it preempts a program that computes or looks at memory (Linux 6.12
+ * and later; older kernels ignore the request). It runs for microseconds only.
  */
 static void ask_for_short_slices(void)
 {

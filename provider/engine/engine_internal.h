@@ -56,8 +56,9 @@ struct rn_uring;
 /* --------------------------------------------- numbers and records of queue pairs */
 enum {
 	RNP_QPN_COUNTERS = 65536,
-	/* Maximum number of QP numbers that are kept unused after their release. If more
-	 * are released, the oldest may be used again early.
+	/* Maximum number of QP numbers that rest, that is, are not used again for a while
+	 * after their release. If more are released, the oldest of them may be used again
+	 * early.
 	 */
 	RNP_QPN_RESTING = 4096,
 };
@@ -244,8 +245,9 @@ enum rnp_tag {
 /* ----------------------------------------------------------------- the engine itself */
 /* State that exists once per process and that a fork() child must not inherit: it lives
  * in a page that the kernel zeroes in the child (MADV_WIPEONFORK). In the child the lock
- * is free, the list of engines is empty, and the epoch is a new one. An engine of an
- * older epoch belongs to the parent, whatever state its memory was copied in.
+ * is free, the list of engines is empty, and the epoch is a new one. In a child, an
+ * engine of an older epoch belongs to the parent; its copied memory may be in any state,
+ * and is not used.
  */
 struct rnp_process {
 	pthread_mutex_t lock; /* guards: the list @engines, and setting @epoch */
@@ -605,8 +607,8 @@ void rnp_fault_link(struct rnp_engine *e, bool up);
 /* Frees the fault rules. */
 void rnp_fault_free(struct rnp_engine *e);
 
-/* Returns the number of the local QP of engine @ctx that is connected to QP @dest_qpn at
- * the other end of @flow; 0: none.
+/* Returns the number of the local QP of the engine @ctx that is connected to QP @dest_qpn
+ * at the destination of @flow; 0 if there is none.
  */
 uint32_t rnp_find_sender(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
 

@@ -67,8 +67,8 @@ static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 /* ns. Sending to a full socket is tried again after this time. */
 #define RETRY_AFTER RN_USEC(200)
 
-/* ns. After so long without receiving, more than one acknowledgement has probably come:
- * sending a super-packet takes half of this time.
+/* ns. If nothing was received for this time, more than one acknowledgement has probably
+ * come: sending a super-packet takes half of it.
  */
 #define LONG_AGO RN_USEC(20)
 
@@ -448,9 +448,9 @@ static void limit_acks(struct rnp_engine *e, rn_ns now)
 	perform(e, rnp_policy_limit_acks(&e->policy, now, has_acks_due(e)));
 }
 
-/* Lets the simulated PCIe accesses of received packets proceed while the program does
- * not poll. On a busy machine a wake-up for each of them could take longer than the
- * peer's timeout.
+/* Lets the simulated PCIe accesses of received packets proceed while the program does not
+ * poll. Doing that by wake-ups would not do: on a busy machine one for each access could
+ * take longer than the peer's timeout.
  */
 static void move_memory(struct rnp_engine *e, rn_ns now)
 {
@@ -488,9 +488,9 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
 	return found;
 }
 
-/* Tells peers on local wires that the background thread may sleep now, so that they wake
- * it: packets in a ring make no socket readable. If a packet came before, the thread is
- * woken to look once more.
+/* Tells peers on local wires that the background thread may sleep now. From then on they
+ * wake it, since packets in a ring make no socket readable. If a packet came before, the
+ * thread is woken to look once more.
  */
 static void announce_sleep(struct rnp_engine *e)
 {
@@ -589,8 +589,8 @@ static void allow_short_polls(struct rnp_engine *e, rn_ns now, bool is_all)
 			      memory_order_relaxed);
 }
 
-/* Chooses the pause after a poll that did not get the lock: the thread that holds the
- * lock may need this processor.
+/* Has a poll that did not get the engine lock give up the processor, by a yield or a nap,
+ * where it would have polled on: the thread that holds the lock may need this processor.
  */
 static void pause_for_lock(struct rnp_engine *e)
 {

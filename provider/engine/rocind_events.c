@@ -424,8 +424,8 @@ static int insert_faults(struct rnp_engine *e)
 				  &fault_host, e);
 }
 
-/* Removes the back end that applied fault rules, when there are no rules any more.
- * Packets that it has delayed are received first.
+/* Removes the back end that applied fault rules, because there are no rules any more.
+ * First receives the packets that it has delayed.
  */
 static void remove_faults(struct rnp_engine *e)
 {
@@ -639,9 +639,10 @@ static void remove_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 }
 
 enum {
-	/* Maximum number of events handled at a time, since every thread of the program
-	 * waits meanwhile. It is more than a connection queues during a request
-	 * (RN_ROCIND_EVENT_MAX); events that come later wake the background thread again.
+	/* Maximum number of events that one call handles. There is a limit because every
+	 * thread of the program waits meanwhile. It is more than a connection queues
+	 * during a request (RN_ROCIND_EVENT_MAX). Events beyond it wake the background
+	 * thread again.
 	 */
 	EVENTS_MAX = 512,
 };

@@ -273,8 +273,8 @@ static int send_open(struct rnp_tx_batch *s, const struct rn_net *net)
 		count_too_long(s, s->count);
 	else if (err)
 		count_dropped(s, s->count);
-	/* If there is a packet behind the super-packet, it stays where it is and begins
-	 * the next one.
+	/* If a packet was built behind the super-packet, it stays where it is and begins
+	 * the next super-packet.
 	 */
 	s->start = s->next_len > 0 ? s->start + s->len : 0;
 	s->len = s->count = 0;

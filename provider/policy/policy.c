@@ -156,10 +156,11 @@ enum rnp_acks rnp_policy_acks(const struct rnp_policy *p)
 	return replies(p) ? RNP_ACKS_HELD : RNP_ACKS_NOW;
 }
 
-/* Returns whether ACKs leave in this step. If the program replies, the end of a message
- * is acknowledged with the reply, however long message and reply are, and also while the
- * flow-control window holds back a part of the reply. In the middle of a message ACKs
- * leave, as the peer may need them to go on sending.
+/* Returns whether ACKs leave in this step. If the program replies to its peer's messages,
+ * the ACK of the end of a message waits and leaves with the reply. That holds however
+ * long message and reply are, and also while the flow-control window holds back a part of
+ * the reply. In the middle of a message ACKs leave, as the peer may need them to go on
+ * sending.
  */
 bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks acks,
 			   unsigned found, bool is_amid_message, bool is_reply_in_part)
@@ -306,15 +307,15 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 	if (b->posts >= RNP_STREAM)
 		p->polling.streak_need = p->times.streak;
 	b->posts = 0;
-	/* While the background thread waits for packets, an ACK that this poll defers
-	 * would not leave if this was the program's last poll: no lease ends later, and
-	 * no packet wakes the background thread.
+	/* While the background thread waits for packets, a poll must not defer an ACK: if
+	 * it was the program's last poll, the ACK would not leave, because no lease ends
+	 * later, and no packet wakes the background thread.
 	 */
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }
 
-/* Notes a poll after a gap: the program does not poll steadily, so its lease is made
- * short, in order that the next gap is noticed soon.
+/* Notes a poll after a gap, that is, a time without polls. The program does not poll
+ * steadily, so its lease is made short, in order that the next gap is noticed soon.
  */
 static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 {
@@ -499,9 +500,9 @@ void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open)
 }
 
 /* ------------------------------------------------------- the background thread */
-/* Did the polling thread use its processor for something else than polls? Then it is
- * expected to do so again. If it slept or had no processor, its absence says nothing
- * about what it will do.
+/* Did the polling thread use its processor for something else than polls since its last
+ * one? If so, it is expected to do so again. If it slept or had no processor, that says
+ * nothing about what it will do.
  */
 static bool is_poller_busy(const struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {
@@ -546,9 +547,9 @@ enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now)
 	return RNP_ACKS_NOW;
 }
 
-/* Decides that the background thread looks again, unless a reply is expected. If a reply
- * is expected, the thread sleeps: the program may need this processor, and a yield may
- * not give it to the program.
+/* Decides whether the background thread looks for more packets after it has received
+ * some. It does so unless the program is expected to reply: then it sleeps, because the
+ * program may need this processor, and a yield may not give it to the program.
  */
 unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			     uint32_t requests)

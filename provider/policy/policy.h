@@ -82,14 +82,14 @@ struct rnp_lease_times {
 	 * gets the short lease.
 	 */
 	rn_ns steady;
-	/* Polls. After so many in a row while the background thread waits for packets,
-	 * the program gets a lease. It is fewer than a program makes while it waits for a
-	 * round trip (12 us; a poll takes half a microsecond), and more than a program
-	 * makes that polls only now and then.
+	/* Polls. A program that makes so many in a row, while the background thread waits
+	 * for packets, gets a lease. The number is less than a program makes while it
+	 * waits for a round trip (12 us; a poll takes half a microsecond), and more than
+	 * a program makes that polls only now and then.
 	 */
 	uint32_t streak;
-	/* Polls. Upper limit of the number that a program needs for a lease after it has
-	 * often stopped polling: 8 ms of polling, as much as @steady.
+	/* Polls. Upper limit of the number of polls that a lease needs, which grows when
+	 * a program has often stopped polling: 8 ms of polling, as much as @steady.
 	 */
 	uint32_t streak_max;
 };
@@ -176,23 +176,24 @@ enum {
 
 /* ns. How long after a packet the background thread looks for more before it sleeps: a
  * round trip to the program's peer (12 us between processors, twice that on a busy
- * machine). Measured with and without it on two processors: a READ of a program that does
- * not poll takes 17 us and 40 us, a ping-pong with completion events 23 us and 48 us.
+ * machine). Measured on two processors: a READ of a program that does not poll takes 17
+ * us with this and 40 us without it; a ping-pong with completion events 23 us and 48 us.
  */
 #define RNP_LOOK_FOR RN_USEC(30)
-/* ns. How long the background thread looks for packets at most, even if packets keep
- * coming; after that it serves the timer and rocind.
+/* ns. How long at most the background thread looks for packets without a pause, even if
+ * packets keep coming. After that it serves the timer and rocind.
  */
 #define RNP_LOOK_MAX RN_MSEC(2)
-/* ns. A sched_yield() that took longer was too expensive: to sleep and be woken would
- * have cost 25 us, and several times that on a busy machine.
+/* ns. A sched_yield() that took longer than this was too expensive: if the thread had
+ * slept and been woken instead, that would have cost 25 us, and several times that on a
+ * busy machine.
  */
 #define RNP_YIELD_DEAR RN_USEC(200)
 
-/* ns. A reply is in time if it comes within this time after its request. It includes the
- * wake-up of the background thread and the time in which the program sees the bytes in
- * memory, for which it may have to get a processor (25 us each, and several times that on
- * a busy machine).
+/* ns. A reply is in time if it comes within this time after its request. The time
+ * includes the wake-up of the background thread, and the time until the program sees the
+ * bytes in memory, for which the program may have to get a processor (25 us each, and
+ * several times that on a busy machine).
  */
 #define RNP_REPLY_WITHIN RN_USEC(200)
 /* ns. How long at most an ACK waits for a reply of the program, so that both leave
@@ -202,18 +203,19 @@ enum {
  * any other ACK of such a program, too.
  */
 #define RNP_ACK_HOLD RN_USEC(60)
-/* ns. How long an ACK waits for the end of a reply of which the first part has left,
- * while the flow-control window towards the peer holds the rest back. Sending 64 KiB at 1
- * Gbit/s takes so long.
+/* ns. If the first part of a reply has left, and the flow-control window towards the peer
+ * holds the rest back, an ACK waits at most so long for the rest, so that both leave
+ * together. Sending 64 KiB at 1 Gbit/s takes this time.
  */
 #define RNP_REPLY_FOR RN_USEC(500)
 
-/* ns. A program that polled less than this ago, half a lease, is expected to poll soon:
- * the requests that it posts may wait for that poll.
+/* ns. A program that has polled within this time, half a lease, is expected to poll soon
+ * again. So the requests that it posts may wait for that poll.
  */
 #define RNP_GATHER_POLLED RN_USEC(500)
-/* ns. Once the first of the gathered requests has waited for so long, the next post sends
- * all of them. Sending a super-packet of 64 KiB at 10 Gbit/s takes so long (52 us).
+/* ns. When the first of the gathered requests has waited for this time, the next post
+ * sends all of them. Sending a super-packet of 64 KiB at 10 Gbit/s takes this time (52
+ * us).
  */
 #define RNP_GATHER_FOR RN_USEC(50)
 
@@ -223,8 +225,8 @@ enum {
  */
 #define RNP_PAUSE_DEAR RN_MSEC(1)
 /* ns. How long a thread on a crowded machine polls without a pause after the last packet
- * or post, before it naps. An answer takes so long if its sender has a processor or gets
- * one at once (two wake-ups of background threads, 50 us each).
+ * or post, before it naps. An answer takes this time if its sender has a processor or
+ * gets one at once (two wake-ups of background threads, 50 us each).
  */
 #define RNP_SPIN_FOR RN_USEC(100)
 /* ns. Maximum length of a nap. A packet ends a nap; events of other kinds are noticed
@@ -232,10 +234,10 @@ enum {
  */
 #define RNP_NAP RN_MSEC(1)
 
-/* ns. The short polls between two full polls take no longer than this. A datagram or a
- * timer, which no ring shows, is noticed later by up to this time while the program
- * polls, which is as long as a few yields take. It is a twentieth of the shortest ACK
- * timeout in use (67 us).
+/* ns. The short polls between two full polls take no longer than this. While the program
+ * polls, a datagram or a timer, which no ring shows, is noticed later by up to this time.
+ * It is as long as a few yields take. It is a twentieth of the shortest ACK timeout in
+ * use (67 us).
  */
 #define RNP_SHORT_FOR RN_USEC(4)
 
@@ -261,8 +263,9 @@ enum rnp_action {
 	 * stay off.
 	 */
 	RNP_REST_SOCKETS = 1u << 4,
-	/* Make sure that the memory guard's signal handler is called before one that the
-	 * program may have installed since. Polling has just become steady.
+	/* Make sure that the memory guard's signal handler is called before any handler
+	 * that the program may have installed since the last check. Requested when
+	 * polling has just become steady.
 	 */
 	RNP_CHECK_HANDLER = 1u << 5,
 	/* Let the background thread look for packets a few times more before it sleeps.
@@ -596,7 +599,7 @@ static inline void rnp_policy_fired(struct rnp_policy *p)
 
 /* Decides what to do when the timer has fired during a lease: to end the lease, or to
  * extend it if the program has polled lately. @cpu: CPU time that the polling thread has
- * used.
+ * used so far. Returns the actions.
  */
 unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 

@@ -28,8 +28,8 @@ enum rnp_flow_layer {
 	RNP_LAYER_FRAGMENT = 1 << 6,
 };
 
-/* Fields of a frame, all in network order and as bytes, so without padding. Zero if the
- * layer is absent.
+/* Fields of a frame. All are bytes in network order, so that the struct has no padding.
+ * The fields of a layer that the frame does not have are zero.
  */
 struct rnp_flow_fields {
 	uint8_t dst_mac[6], src_mac[6];

@@ -39,8 +39,8 @@ struct rnp_raw_retired {
 	int fd[RNP_RAW_RETIRED_MAX];
 };
 
-/* Connects a device to the sockets of its raw packet QPs. The engine fills in the members
- * before @raw, once.
+/* Connects a device to the sockets of its raw packet QPs. The engine fills in all members
+ * before @raw, once; @raw belongs to the functions below.
  */
 struct rnp_raw_link {
 	struct rn_dev *dev;
@@ -68,8 +68,8 @@ struct rnp_raw_link {
 int rnp_raw_get(struct rnp_raw_link *l);
 void rnp_raw_put(struct rnp_raw_link *l);
 
-/* Adds a flow rule of a raw packet QP; @rule->qp is a struct rn_qp. Return: 0, or an
- * error of rnp_raw_get().
+/* Adds a flow rule of a raw packet QP. @rule->qp points to the QP's struct rn_qp. Return:
+ * 0, or an error of rnp_raw_get().
  */
 int rnp_raw_add_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
 void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule);

@@ -15,8 +15,9 @@ struct rnp_watch_options {
 	struct rn_report_options report;
 };
 
-/* Parses ROCIN_VALIDATE, words separated by commas; empty text means off. Returns 0, or
- * -EINVAL and an error text. The suppression file is not read.
+/* Parses @text, the value of ROCIN_VALIDATE: words separated by commas. Empty text means
+ * that the checks are off. Returns 0, or -EINVAL and an error text. The suppression file
+ * is not read.
  */
 int rnp_watch_parse(struct rnp_watch_options *o, const char *text, char *err,
 		    size_t err_len);

@@ -30,7 +30,8 @@ struct rnp_front {
 	 */
 	uint32_t short_granted;
 	/* What a thread does after a poll that found nothing (enum rnp_pause). Written by
-	 * the thread that holds the lock, and by threads that failed to get it.
+	 * the thread that holds the engine lock, and by threads that have tried to get it
+	 * and failed.
 	 */
 	_Atomic uint8_t pause;
 	struct rn_ring_watch watch;

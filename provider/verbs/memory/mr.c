@@ -198,8 +198,8 @@ static int check_range(const struct rn_mr_attr *attr)
 									     : 0;
 	if (end < start || end > UINT64_MAX - in_page)
 		return -EINVAL;
-	/* A region of 0 bytes consists of the page that its address is in; at the start
-	 * of a page it has none (ib_umem_get()).
+	/* A region of 0 bytes consists of the page that its address is in. If the address
+	 * is the start of a page, it consists of no page, and is refused (ib_umem_get()).
 	 */
 	if (attr->length == 0 && (start & in_page) == 0)
 		return -EINVAL;
@@ -237,8 +237,8 @@ static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 	return 0;
 }
 
-/* Removes the region from the device; no access to it is under way. The engine lock
- * is held.
+/* Removes the region from the device and from the PCIe layer. No access to it may be
+ * under way. The engine lock is held.
  */
 static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 {

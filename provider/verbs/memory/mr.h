@@ -44,8 +44,8 @@ struct rnp_mr {
 	struct rn_stats_object *record;
 };
 
-/* A memory window. Windows of type 2 are type 2B, bound to domain and queue pair, as in
- * almost all devices: another queue pair that learns the key cannot use it.
+/* A memory window. A window of type 2 is of type 2B, that is, bound to a domain and a
+ * queue pair, as in almost all devices: by another queue pair its key does not work.
  */
 struct rnp_mw {
 	struct ibv_mw base;

@@ -262,8 +262,8 @@ uint32_t rnp_hca_new_srqn(struct rnp_hca *hca)
 	return srqn;
 }
 
-/* Allocates a key. All 32 bits, index and key byte, come from a secret order: nobody who
- * has seen other keys can guess it, and a key that was released is not used again for
+/* Allocates a key. All 32 bits, index and key byte, come from a secret order: somebody
+ * who has seen other keys cannot guess it. A key that was released is not used again for
  * the next four billion registrations.
  */
 uint32_t rnp_hca_new_key(struct rnp_hca *hca)

@@ -151,9 +151,10 @@ static void poison(const struct kind *k, void *object)
 		ASAN_POISON_MEMORY_REGION((char *)object + from, k->size - from);
 }
 
-/* Returns the memory of an object that was destroyed long ago, zeroed; or NULL. Under the
- * address sanitizer such an object is freed instead: the sanitizer keeps freed memory for
- * long, and its report of a leak must show the call that created the object.
+/* Returns zeroed memory for an object: that of an object of the same kind that was
+ * destroyed long ago; NULL if there is none. Under the address sanitizer such an object
+ * is freed instead: the sanitizer keeps freed memory for long, and its report of a leak
+ * must show the call that created the object.
  */
 static void *reuse(enum rnp_kind kind, void (*scrub)(void *object))
 {

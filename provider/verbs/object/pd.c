@@ -278,8 +278,8 @@ static int check_parent_domain(const struct rnp_context *ctx,
 	return 0;
 }
 
-/* Adds the parent domain to its context. The engine lock is held. Returns 0, or EINVAL if
- * the domain or the thread domain does not exist in this context.
+/* Adds the parent domain @h to its context. The engine lock is held. Returns 0, or EINVAL
+ * if the domain or the thread domain that @attr names does not exist in this context.
  */
 static int add_parent_domain(struct rnp_context *ctx, struct rnp_pd_handle *h,
 			     const struct ibv_parent_domain_init_attr *attr)
@@ -330,8 +330,8 @@ struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
 }
 
 /* ---------------------------------------------------------------- buffers for queues */
-/* Bytes. Buffers from this size on are mapped, so that only the used pages of a
- * large buffer need memory. Smaller ones are not, since a process may have at most
+/* Bytes. Buffers of at least this size are mapped by mmap(), so that only the used pages
+ * of a large buffer need memory. Smaller ones are not, since a process may have at most
  * 65530 mappings.
  */
 enum {

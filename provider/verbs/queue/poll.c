@@ -315,8 +315,9 @@ static void note_poll_result(struct rnp_cq *cq, bool found)
 		atomic_store_explicit(&cq->was_empty, !found, memory_order_relaxed);
 }
 
-/* Makes the first empty poll after ibv_req_notify_cq() wait for a moment, since the
- * program will probably sleep next. Returns true if an entry came.
+/* Called with the first empty poll after ibv_req_notify_cq(): makes it wait for a moment,
+ * since the program will probably sleep next. Does nothing in other polls. Returns true
+ * if an entry came.
  */
 static bool linger(struct rnp_cq *cq, bool (*waits)(void *arg))
 {

@@ -239,8 +239,8 @@ static bool is_xrc(enum ibv_qp_type type)
 	return type == IBV_QPT_XRC_SEND || is_target(type);
 }
 
-/* Returns the attributes that apply to a QP of this type; others are ignored, as by
- * a kernel.
+/* Returns those attributes of @in that apply to a QP of its type. All others are ignored,
+ * as by a kernel.
  */
 static struct ibv_qp_init_attr relevant_attr(const struct ibv_qp_init_attr *in)
 {
@@ -344,8 +344,8 @@ static struct rn_qp_init init_of(struct rnp_qp *qp)
 	};
 }
 
-/* Allocates the core's part of the QP, perhaps by the allocator of the program. Returns 0
- * or a positive errno.
+/* Allocates the memory block for the core's part of the QP, by the program's own
+ * allocator if its domain @pd has one. Returns 0 or a positive errno.
  */
 static int alloc_block(struct rnp_qp *qp, struct ibv_pd *pd)
 {
@@ -657,10 +657,11 @@ static int check_hash(const struct ibv_rx_hash_conf *conf)
 	return 0;
 }
 
-/* Reads the attributes of RSS. Returns 0 or a positive errno. EINVAL: a hash without a
- * table or a table without a hash, a table of another device, CQs or an SRQ for the QP
- * itself, a key of another length, IPv4 and IPv6 or TCP and UDP at once. EOPNOTSUPP:
- * another type of QP, another hash or field, or ibv_wr_*().
+/* Reads the attributes of RSS. Returns 0 or a positive errno. EINVAL: there is a hash
+ * without a table or a table without a hash, the table is of another device, the QP
+ * itself has CQs or an SRQ, the key does not have the right length, or fields of IPv4 and
+ * IPv6, or of TCP and UDP, are hashed at once. EOPNOTSUPP: the type of the QP, the hash
+ * or a field is not supported, or ibv_wr_*() is requested.
  */
 static int read_spread(const struct ibv_qp_init_attr_ex *ex, struct home *home)
 {
