@@ -171,8 +171,8 @@ static struct rn_cm_conn *find_rejected(struct rn_cm *cm, const struct rn_cm_in 
 	return rn_cm_find(cm, in, rej->remote_id, rej->local_id);
 }
 
-/* Change the state as a received REJ demands. Return: false if a REJ is not valid in
- * this state.
+/* Change the state of the connection as a received REJ demands. Return: true; false, with
+ * nothing changed, if a REJ is not valid in the present state.
  */
 static bool obey_rej(struct rn_cm *cm, const struct rn_cm_in *in, struct rn_cm_conn *conn)
 {

@@ -6,8 +6,8 @@
 #include "transport/object/srq.h"
 #include "transport/qp/requester.h"
 
-/* Counts a frame in the statistics of the QP only, because the counters of the device are
- * about RoCE packets.
+/* Counts a frame in @frames, a counter of the QP. The counters of the device do not count
+ * it, because they are about RoCE packets.
  */
 static void count_frame(uint64_t *frames)
 {

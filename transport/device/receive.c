@@ -346,8 +346,8 @@ static enum rn_stat check_packet(struct arrival *a)
 	return objection == FINE ? check_header_len(a) : objection;
 }
 
-/* Performs the checks that depend on the QP; for a multicast packet, they are performed
- * for each member.
+/* Performs the checks that depend on the QP. For a multicast packet they are performed
+ * once for each member of the group.
  */
 static enum rn_stat check_for_qp(struct arrival *a)
 {

@@ -35,10 +35,10 @@ bool rn_mw_invalidate(struct rn_qp *qp, uint32_t key);
 void rn_mw_forget_qp(struct rn_qp *qp);
 
 /* -------------------------------------------------------------- lists of SGEs */
-/* Copies @len bytes from @src to offset @offset of the memory that the SGEs describe;
- * their L_Keys must grant LOCAL_WRITE. Return: RN_WC_SUCCESS, RN_WC_LOC_LEN_ERR (the list
- * is too short) or RN_WC_LOC_PROT_ERR (wrong key, bounds or right, or the memory does not
- * exist any more).
+/* Copies @len bytes from @src to the memory that the SGEs describe, beginning at offset
+ * @offset of it. The L_Keys of the SGEs must grant LOCAL_WRITE. Return: RN_WC_SUCCESS;
+ * RN_WC_LOC_LEN_ERR: the list is too short; RN_WC_LOC_PROT_ERR: a key, bounds or a right
+ * is wrong, or the memory does not exist any more.
  */
 enum rn_wc_status rn_scatter(struct rn_qp *qp, const struct rn_sge *sg, uint32_t num_sge,
 			     uint32_t offset, const void *src, uint32_t len);

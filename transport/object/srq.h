@@ -75,8 +75,8 @@ static inline uint32_t rn_qp_recv_pd(const struct rn_qp *qp)
 	return qp->rsp.taken_from ? qp->rsp.taken_from->pd : qp->pd;
 }
 
-/* Returns the protection domain against which the R_Keys of a request are checked; @srq:
- * the SRQ that serves the message, or NULL.
+/* Returns the protection domain that the R_Keys of a request must belong to. @srq: the
+ * SRQ that serves the message, or NULL.
  */
 static inline uint32_t rn_qp_rkey_pd(const struct rn_qp *qp, const struct rn_srq *srq)
 {

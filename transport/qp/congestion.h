@@ -131,8 +131,8 @@ struct rn_cc {
 	struct rn_qp *qp;
 	struct rn_dcqcn rate;
 	rn_ns next_cnp; /* earliest time of the next notification */
-	/* A notification that has not been sent yet: its link in dev->cnps, its flow and
-	 * its destination QPN.
+	/* A congestion notification that is to be sent: @due is its link in dev->cnps,
+	 * @to its flow and @to_qpn its destination QPN.
 	 */
 	struct rn_list due;
 	struct rn_flow to;

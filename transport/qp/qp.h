@@ -85,8 +85,8 @@ struct rn_requester {
 	struct rn_psn next_psn; /* first PSN of the next WQE that gets PSNs */
 	struct rn_psn una;	/* oldest unacknowledged PSN */
 	struct rn_psn high;	/* newest PSN ever sent, plus 1 */
-	/* Newest PSN for which a response has arrived, even if responses before it are
-	 * missing; not before una.
+	/* Newest PSN for which a response has arrived, even if earlier responses are
+	 * missing. Never before una.
 	 */
 	struct rn_psn heard;
 	rn_ns heard_at; /* time of the last change of `heard` or una */
@@ -653,9 +653,8 @@ struct rn_completion {
 };
 /* Adds a CQE to @cq (filling in the lap in its control word), and raises the completion
  * event if the CQ is armed for it. If the ring is full, the CQE is lost, CQ_ERR is
- * raised, and every QP of the CQ goes to ERR with QP_FATAL. The QPs go to ERR only
- * before the call into the device returns, so the state of a QP never changes during
- * this function.
+ * raised, and every QP of the CQ goes to ERR with QP_FATAL. That happens at the end of
+ * the call into the device, so this function changes the state of no QP.
  */
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);

@@ -61,10 +61,10 @@ static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 	return rest < qp->attr.path_mtu ? rest : qp->attr.path_mtu;
 }
 
-/* Factor between the local ACK timeout T that the code stands for and the expiry of the
- * timer. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The largest is used, because a peer in
- * software may not get the processor for a while without losing packets, and real losses
- * are noticed in other ways (probe.c).
+/* The local ACK timer expires after this multiple of the local ACK timeout T that the
+ * QP's timeout code stands for. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The largest is
+ * used, because a peer in software may not get the processor for a while without losing
+ * packets, and real losses are noticed in other ways (probe.c).
  */
 enum {
 	RN_REQ_ACK_TIMEOUTS = 4,
@@ -155,8 +155,8 @@ static inline void rn_req_resume_sending(struct rn_qp *qp)
  */
 void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 
-/* Watches all QPs that send to the peer of @qp closely for a while, because @qp has
- * learned of a loss from the peer.
+/* Starts to watch closely, for a while, all QPs that send to the same peer as @qp,
+ * because @qp has learned of a loss from that peer.
  */
 void rn_probe_peer(struct rn_qp *qp, rn_ns now);
 

@@ -514,8 +514,9 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 	return await_turn(qp, now, r);
 }
 
-/* Executes an accepted request: data, resource, CQE and MSN, but not the acknowledgement.
- * Return: RN_V_NEXT, or one of the verdicts from RN_V_RECV_PROT on.
+/* Executes an accepted request: writes its data or adds a resource, completes the receive
+ * WQE, and counts the message (MSN), but makes no acknowledgement due. Return: RN_V_NEXT,
+ * or one of the verdicts from RN_V_RECV_PROT on.
  */
 static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 				       const struct rn_request *q)

@@ -246,8 +246,8 @@ static void count_nak(struct rn_qp *qp, rn_ns now, uint8_t syndrome)
 	}
 }
 
-/* Calls the memory back end so that all data that is about to be acknowledged is in
- * memory first.
+/* If the device is configured so, calls the memory back end, which then makes sure that
+ * all data that is about to be acknowledged is in memory.
  */
 static void settle_acked(const struct rn_qp *qp)
 {

@@ -73,8 +73,8 @@ void rn_req_go_back(struct rn_qp *qp)
 
 /* -------------------------------------------------------------------- advancing una */
 
-/* Updates the state of the requester after una has advanced. @credit: number of bytes
- * that are no longer in flight.
+/* Updates the requester after una has advanced: retries, timers and the peer window.
+ * @credit: number of bytes of the window that are no longer in flight.
  */
 static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 {

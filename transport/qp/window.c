@@ -41,9 +41,9 @@ enum {
 	 * Used only to estimate how many waiting QPs can be scheduled.
 	 */
 	OVERHEAD = 64,
-	/* Bytes that a QP may send in its turn: the free room, but at least
-	 * window / TURN_SHARE_MIN, and at most window / TURN_SHARE_MAX and
-	 * TURN_MAX (a super-packet).
+	/* Bytes. A QP may send in its turn as many bytes as there is free room, but not
+	 * less than window / TURN_SHARE_MIN, and not more than window / TURN_SHARE_MAX or
+	 * than TURN_MAX (a super-packet).
 	 */
 	TURN_SHARE_MIN = 16,
 	TURN_SHARE_MAX = 4,
@@ -67,9 +67,9 @@ enum {
  */
 #define EPOCH RN_MSEC(1)
 
-/* Time after which a waiting QP gets a turn although no acknowledgement has come. Bytes
- * in flight may never be acknowledged: the QP that they were sent to may not exist any
- * more, or the QP that sent them may have no local ACK timeout.
+/* Time after which a waiting QP gets a turn although no acknowledgement has come. The
+ * bytes in flight may never be acknowledged: the QP to which they were sent may not exist
+ * any more, while the QP that sent them has no local ACK timeout.
  */
 #define STUCK RN_MSEC(1)
 

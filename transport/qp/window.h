@@ -30,9 +30,10 @@ enum {
 struct rn_dev;
 struct rn_qp;
 
-/* Peer window: the bytes that all RC QPs of this device which send to one process have in
- * flight together, and their limit. The process is identified by address and slot. The
- * struct is stored inside one of these QPs, and moves to another one when that QP leaves.
+/* A peer window: how many bytes the RC QPs of this device that send to one process have
+ * in flight together, and the limit of that number. The process is identified by address
+ * and slot. The struct is stored inside one of these QPs, and moves to another one when
+ * that QP leaves.
  */
 struct rn_peer {
 	struct rn_hnode node; /* key: hash of @gid and @slot */

@@ -22,9 +22,10 @@ enum {
 	ID_TO_BTH = IPV4_LEN - IPV4_ID + UDP_LEN,
 };
 
-/* Replaces four bytes that may change on the way. The specification puts eight bytes of
- * ones before the IP header, in place of an LRH; the initial value of the CRC cancels the
- * first four of them, so only the other four are written.
+/* Four bytes of ones, which stand for fields that may change on the way. The
+ * specification puts eight such bytes before the IP header, in place of an LRH. The
+ * initial value of the CRC cancels the first four of them, so only the other four are
+ * written.
  */
 #define ONES 0xffffffffu
 
@@ -98,8 +99,8 @@ uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, si
 	return rn_crc32(head, bth + RN_BTH_LEN, len - RN_BTH_LEN);
 }
 
-/* Computes the ICRC as rn_icrc() does, but if possible takes the CRC of the payload from
- * @part and does not read the payload again.
+/* Computes the ICRC as rn_icrc() does. If @part has the CRC of the payload, uses that and
+ * does not read the payload again.
  */
 static uint32_t icrc_with(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth,
 			  size_t len, const struct rn_crc32_part *part)
@@ -173,11 +174,11 @@ static uint32_t move_back(uint32_t diff, size_t len)
 	return diff;
 }
 
-/* Finds the change of the identification that changes the ICRC of a packet of @len bytes
- * by @diff. The CRC register takes in a byte by XOR into its low 8 bits. So if only the
- * two bytes of the identification differ, the difference of the registers, computed back
- * to just before these bytes, lies within the low 16 bits. Return: false if no change of
- * the identification gives @diff.
+/* Finds by which change of the IPv4 identification the ICRC of a packet of @len bytes
+ * would change by @diff. The CRC register takes in a byte by XOR into its low 8 bits. So
+ * if only the two bytes of the identification differ, the difference of the registers,
+ * computed back to just before these bytes, lies within the low 16 bits. Return: false if
+ * no change of the identification gives @diff.
  */
 static bool solve_id(uint32_t diff, size_t len, uint16_t *id_diff)
 {

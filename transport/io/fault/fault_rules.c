@@ -341,8 +341,8 @@ static bool decide_hit(struct rn_fault_rule *r, const uint64_t *fate)
 	r->seen++;
 	if (!is_its_turn(r))
 		return false;
-	/* The random number is drawn for every packet that gets here, also beyond the
-	 * limit on hits, so that the limit does not change the sequence.
+	/* The random number is drawn also if the limit on hits has been reached, so that
+	 * the limit does not change the sequence of random numbers.
 	 */
 	if (r->chance < MILLION &&
 	    (throw_dice(&r->dice, fate) >> 32) % MILLION >= r->chance)

@@ -278,8 +278,8 @@ bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
  */
 uint64_t rn_fault_judge(struct rn_fault_rules *rules, const struct rn_fault_packet *p);
 
-/* Evaluate the rules for a call of the verbs function @call, an index in rn_fault_calls,
- * and count it. Return: the positive errno with which the call is to fail, or 0.
+/* Evaluate the rules for one call of the verbs function whose index in rn_fault_calls is
+ * @call, and count the call. Return: the positive errno with which it must fail, or 0.
  */
 int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
@@ -319,8 +319,9 @@ void rn_fault_fates_free(struct rn_fault_fates *fates);
 uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packet *p,
 		       uint32_t first);
 
-/* Does the packet belong to the requests of the peer and the responses to them, rather
- * than to our own requests and their responses?
+/* Does the packet belong to the traffic of the peer's requests? That is so if it is a
+ * request of the peer or our response to one; not if it is a request of ours or the
+ * peer's response to it.
  */
 bool rn_fault_is_of_peer(const struct rn_fault_packet *p);
 

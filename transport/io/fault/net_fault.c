@@ -33,8 +33,8 @@ enum {
 	ECN_CE = 3,
 };
 
-/* A packet in a queue. It waits for its time, for other packets to go first, or to
- * be accepted.
+/* A packet in a queue. It waits for its time (@due), for other packets to leave first
+ * (@behind), or until the other side accepts it.
  */
 struct item {
 	TAILQ_ENTRY(item) link;

@@ -20,7 +20,7 @@ static_assert(RN_ARRAY_SIZE(level_names) == RN_LOG_LEVEL_COUNT, "one name per le
 /* The setting of ROCIN_LOG, packed into one int so that one store makes it valid: the
  * level in the low 8 bits, TO_FILE if a file was named, and the descriptor above. UNREAD:
  * the environment was not read yet; SILENT: nothing is logged. If two threads read the
- * environment at the same time, the second one discards its result.
+ * environment at the same time, the one that is later with its store discards its result.
  */
 enum {
 	UNREAD = -1,

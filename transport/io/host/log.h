@@ -46,9 +46,9 @@ bool rn_log_on(enum rn_log_level level);
  */
 int rn_log_check(const char *spec, char *err, size_t err_len);
 
-/* Return: the descriptor of the file in ROCIN_LOG=LEVEL:FILE, owned by the log; -1 if
- * there is no log or it goes to standard error. Opens the file if it is not open yet, so
- * a daemon calls this before it changes its directory.
+/* Return: the descriptor of the file in ROCIN_LOG=LEVEL:FILE, which the log owns; -1 if
+ * nothing is logged, or to standard error. Opens the file if it is not open yet; for that
+ * reason a daemon calls this before it changes its directory.
  */
 int rn_log_file_fd(void);
 

@@ -33,7 +33,7 @@ typedef int rn_own_fd_next_fn(int from);
 rn_own_fd_next_fn rn_own_fd_next;
 
 /* Type of the function that the preloaded library exports under the name
- * RN_FD_WATCH_SYMBOL. It is called once, with rn_own_fd_next() as @next.
+ * RN_FD_WATCH_SYMBOL. own_fd.c calls it once, and passes rn_own_fd_next() as @next.
  */
 typedef void rn_fd_watch_fn(rn_own_fd_next_fn *next);
 

@@ -15,8 +15,8 @@
 #include "log.h"
 
 /* Check that the existing @path is a directory that only the user of this process can
- * enter, and that this process can write to it. @is_foreign: out, another user owns it.
- * Return: 0 or -errno.
+ * enter, and that this process can write to it. @is_foreign: out: another user owns it.
+ * Return: 0; -errno if it is not such a directory.
  */
 static int check_private(const char *path, bool *is_foreign, char *err, size_t err_len)
 {

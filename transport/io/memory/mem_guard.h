@@ -49,8 +49,8 @@ typedef jmp_buf rn_guard_jmp;
 
 struct rn_guard {
 	rn_guard_jmp jmp;
-	/* the range that may fault, rounded to whole pages: its first byte, and the byte
-	 * behind its last one
+	/* The range in which an access may fault, rounded to whole pages: @lo is its
+	 * first byte, @hi the byte behind its last one.
 	 */
 	uintptr_t lo, hi;
 	/* the thread had blocked the signals, so rn_guard_leave() restores @mask */
@@ -167,8 +167,9 @@ enum {
 	RN_SIGNAL_WATCHES = 4,
 };
 
-/* Functions of the code that registers. The library calls them in the thread of the
- * program; they are async-signal-safe. Each may be NULL.
+/* Functions of the code that registers for its signal handlers. The library calls them in
+ * the thread of the program that makes the call. They are async-signal-safe. Each may be
+ * NULL.
  */
 struct rn_signal_watch {
 	/* Called when the program calls sigaction() or an equivalent function. Return:

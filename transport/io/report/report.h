@@ -94,9 +94,9 @@ struct rn_report_counts {
 	unsigned long long suppressed, suppressed_occurrences;
 };
 
-/* Writes the summary of a run, and ends the files. @is_said: the log gets "N findings (M
- * occurrences) in PROGRAM, process PID", and the number of suppressed findings, if there
- * were any.
+/* Writes the summary of a run, and ends the files. @is_said: the log, too, gets the
+ * summary: "N findings (M occurrences) in PROGRAM, process PID", and the number of
+ * suppressed findings, if there were any.
  */
 void rn_report_summary(struct rn_report *r, const struct rn_report_counts *c,
 		       bool is_said);

@@ -113,8 +113,8 @@ static bool read_source(const struct rn_ctl_packet *pkt, struct rn_rocind_tap *t
 	return true;
 }
 
-/* Fill in @event from a message about a capture. The event then owns the descriptors.
- * Return: false if the message is not valid.
+/* Fill in @event from a message about a capture. The event then owns the descriptors of
+ * the message. Return: true; false if the message is not valid.
  */
 static bool read_tap_event(const struct rn_ctl_packet *pkt, struct rn_rocind_event *event)
 {
@@ -487,8 +487,8 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 	return rc;
 }
 
-/* Send a request that consists only of a header, and wait for an answer that also
- * consists only of a header.
+/* Send a request that consists only of a header, and wait for its answer, a message of
+ * type @want that also consists only of a header. Return: 0 or -errno.
  */
 static int plain_request(struct rn_rocind *r, enum rn_ctl_type type,
 			 enum rn_ctl_type want, const struct rn_complaint *c)

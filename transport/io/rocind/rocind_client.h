@@ -150,8 +150,8 @@ struct rn_rocind_client {
 	int stats_fd;
 };
 
-/* Reasons for which rocind has dropped packets. It receives, as slot 0, the packets that
- * belong to no process.
+/* Reasons for which rocind has dropped packets. rocind itself receives those packets that
+ * belong to no process, as slot 0.
  */
 enum rn_rocind_drop {
 	RN_ROCIND_DROP_SHORT,	     /* packets shorter than a BTH */

@@ -159,8 +159,8 @@ static void *map_shared(int fd, size_t len)
 	return mem;
 }
 
-/* Map our doorbell when the first local wire is made. With each later local wire, rocind
- * sends the same doorbell again.
+/* Map our doorbell, when the first local wire is made. With each later local wire, rocind
+ * sends the same doorbell again, which needs no mapping. Return: 0 or -errno.
  */
 static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 {

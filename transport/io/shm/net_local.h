@@ -74,8 +74,8 @@ typedef void rn_local_holds(void *ctx, const struct rn_rocind_ends *ends, uint64
 void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
 
 /* Set up a local wire that rocind has made. @l owns the descriptors of @wire from now on,
- * also on failure. Return: 0; or -errno: the wire cannot be used, and rocind has been
- * told.
+ * also on failure. Return: 0; -errno if the wire cannot be used, and then this function
+ * has told rocind so.
  */
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire);

@@ -28,8 +28,8 @@
 
 /* ---------------------------------------------- cutting datagrams into packets */
 
-/* Return: the value of a control message, which the kernel sends as one byte or as
- * an int.
+/* Return: the value of the control message @c. The kernel sends some values as one byte
+ * and others as an int.
  */
 static uint32_t cmsg_value(const struct cmsghdr *c)
 {

@@ -105,8 +105,8 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex);
  */
 int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd);
 
-/* Stop receiving the packets of a group. Return: the socket, which the caller closes by
- * rn_group_close(); -1 if the group was not joined.
+/* Stop receiving the packets of a group. Return: the socket of the group, which the
+ * caller then owns, and closes by rn_group_close(); -1 if the group was not joined.
  */
 int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
 

@@ -16,8 +16,8 @@ struct rn_gid;
 /* Is this an address of this host? @ifindex: scope of a link-local address. */
 bool rn_is_own_address(const struct rn_gid *gid, uint32_t ifindex);
 
-/* Opens a socket that sends from @port of the address and receives nothing. Return: the
- * socket, or -errno.
+/* Opens a socket that sends packets from the port @port of the address @gid, and receives
+ * nothing. Return: the socket, or -errno.
  */
 int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port);
 
