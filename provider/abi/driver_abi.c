@@ -145,8 +145,8 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 
 /* ------------------------------------------ temporary context that shows the layouts */
 enum {
-	/* size of the memory block in bytes; more than struct verbs_context, which has
-	 * 648 to 696
+	/* Size in bytes of the memory block, enough for struct verbs_context, which has
+	 * 648 to 696 bytes.
 	 */
 	SCRATCH_LEN = 8192
 };

@@ -204,8 +204,7 @@ const char *rnp_abi_op_name(enum rnp_op op);
 /* Returns the table of all operations but free_context(). @count: out: entries. */
 const struct rnp_abi_op *rnp_ops(unsigned *count);
 
-/* Returns the versions of operations that ask the fault rules first. @count:
- * out: entries.
+/* Returns the operations that ask the fault rules first. @count: out: number of entries.
  */
 const struct rnp_abi_op *rnp_fault_ops(unsigned *count);
 

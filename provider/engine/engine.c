@@ -288,7 +288,8 @@ static int make_device(struct rnp_engine *e, char *err, size_t err_len)
 	return 0;
 }
 
-/* Wakes the background thread to collect accesses that have ended; called in any thread.
+/* Wakes the background thread, so that it collects memory accesses that have ended. Any
+ * thread may call it.
  */
 static void wake_for_memory(void *arg)
 {
@@ -330,7 +331,9 @@ static void destroy_engine(struct rnp_engine *e)
 
 	rnp_pcie_close(&e->pcie); /* closed first, as it may still wake the thread */
 	ended = rnp_background_stop(e);
-	/* closed before rocind can assign the slot (process number) to another process */
+	/* Sockets are closed before rocind can assign the slot (process number) to
+	 * another process.
+	 */
 	rnp_wire_close(&e->wire);
 	rnp_icmp_probe_end(&e->icmp_probe);
 	rn_rocind_close(e->rocind);
@@ -431,7 +434,9 @@ static struct rnp_engine *get_locked(struct rnp_process *process, const char *ib
 {
 	struct rnp_engine *e = find_engine(process, ibdev);
 
-	/* A dead engine is replaced, and remains for the contexts that use it. */
+	/* A dead engine is replaced by a new one for new contexts, and remains for those
+	 * that use it.
+	 */
 	if (e && !rnp_engine_dead(e))
 		return e;
 	e = create_engine(process, ibdev, err, err_len);

@@ -80,7 +80,9 @@ struct rnp_qpns {
 	unsigned slot; /* number of the process at its address, 1..255 */
 	uint32_t next; /* the value of the counter that is tried next */
 	uint32_t live; /* number of QP numbers in use */
-	/* bit set: the number is in use, or was released less than RNP_QPN_REST ago */
+	/* Bit set of the counter's values: the number of that value is in use, or was
+	 * released less than RNP_QPN_REST ago.
+	 */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
 	struct {
 		uint16_t number;
@@ -354,7 +356,8 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
  */
 struct rnp_process *rnp_process(void);
 
-/* Takes the lock, and sets the epoch of this process if it has none. */
+/* Takes the lock of the process page, and sets the epoch of this process if it has none.
+ */
 void rnp_process_lock(struct rnp_process *p);
 void rnp_process_unlock(struct rnp_process *p);
 
@@ -528,8 +531,8 @@ void rnp_wait_end(struct rnp_wait *w, struct rnp_lock *lock);
 /* Closes the set, after the thread has ended or was never started. */
 void rnp_wait_close(struct rnp_wait *w);
 
-/* Adds @fd; @tag < RNP_WAIT_TAGS. Return: 0, -EEXIST, -ENOSPC, or the error
- * of epoll_ctl().
+/* Adds @fd to the set, with a tag below RNP_WAIT_TAGS. Return: 0, -EEXIST, -ENOSPC, or
+ * the error of epoll_ctl().
  */
 int rnp_wait_add(struct rnp_wait *w, int fd, unsigned tag, bool on);
 

@@ -16,7 +16,9 @@ enum {
 	TIMED_YIELDS = 16,
 };
 
-/* Tells the policy if the thread was late in getting its processor back. */
+/* Tells the policy that the thread was @late ns late in getting its processor back, if
+ * that is more than RNP_PAUSE_DEAR.
+ */
 static void note_late(struct rnp_engine *e, rn_ns now, rn_ns late)
 {
 	if (late <= RNP_PAUSE_DEAR)

@@ -48,7 +48,7 @@ rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p)
 static _Atomic(const struct rn_host_api *) host;
 static atomic_bool was_on;
 
-/* Loads the library from the folder of the plugin. It is never unloaded, as it
+/* Loads the library from the folder of the plugin. Never unloads it, because the library
  * has threads.
  */
 static void *load_beside_plugin(char *err, size_t err_len)

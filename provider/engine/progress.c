@@ -257,7 +257,7 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 	return rc;
 }
 
-/* Sends packets without receiving. @gather: leave the last super-packet open for
+/* Sends packets without receiving. @gather: true: leaves the last super-packet open for
  * more packets.
  */
 static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)

@@ -461,7 +461,9 @@ static int apply_to_packets(struct rnp_engine *e, const struct rn_fault_rules *a
 	return 0;
 }
 
-/* Applies the rules in @all that are about verbs calls. Owns @all. */
+/* Makes the verbs calls obey those of the rules in @all that are about verbs calls. Owns
+ * @all.
+ */
 static void apply_to_calls(struct rnp_engine *e, struct rn_fault_rules *all)
 {
 	struct rn_fault_rules *old = e->faults.calls;
@@ -479,7 +481,9 @@ static void apply_to_calls(struct rnp_engine *e, struct rn_fault_rules *all)
 	free(old);
 }
 
-/* Applies the rules of the environment and those of rocind, in this order. */
+/* Applies the fault rules of the environment, and after them those of rocind. Return: 0
+ * or -ENOMEM.
+ */
 static int apply_rules(struct rnp_engine *e)
 {
 	const struct rnp_faults *f = &e->faults;
@@ -551,7 +555,9 @@ int rnp_fault_start(struct rnp_engine *e, uint32_t first, char *err, size_t err_
 			      : 0;
 }
 
-/* Reads the rules in the file @fd. NULL: they cannot be read, which is logged. */
+/* Reads the fault rules in the file @fd. Returns NULL if they cannot be read, which is
+ * logged.
+ */
 static struct rn_fault_rules *read_live(const struct rnp_engine *e, int fd)
 {
 	struct rn_fault_rules *rules = malloc(sizeof(*rules));

@@ -37,8 +37,8 @@ struct rnp_label {
 
 struct rnp_tx_batch {
 	struct rn_dev *dev;
-	/* GID table, RN_GID_MAX entries; the index of a packet's source address selects
-	 * its socket
+	/* GID table of the device, with RN_GID_MAX entries. The index of a packet's
+	 * source address selects the socket that sends it.
 	 */
 	const struct rn_gid *gid;
 	/* device counters, of which TX_DROPPED and TX_TOO_LONG are counted here */
@@ -95,8 +95,8 @@ void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
 int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 		      unsigned what, unsigned max);
 
-/* Sends the open super-packet. Return: 0, also if there is none, or -EAGAIN if the socket
- * is full.
+/* Sends the open super-packet. Return: 0, also if there is none; -EAGAIN if the socket is
+ * full.
  */
 int rnp_tx_batch_flush(struct rnp_tx_batch *s, const struct rn_net *net);
 

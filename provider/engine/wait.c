@@ -419,14 +419,16 @@ void rnp_background_wake(struct rnp_engine *e)
 }
 
 /* ------------------------------------------- real-time priority of the thread */
-/* The background thread's priority. A real-time thread of the program that spins keeps
- * its processor from all threads of lower priority, and from threads of the same priority
- * for a tenth of a second or for ever. Unlike a network card, the background thread needs
- * a processor to receive the packets that such a program waits for. So it gets a priority
- * above those of the program's threads. It sleeps unless there is something to do, and
- * then runs for microseconds.
- *
- * Writes to the statistics page what has become of that priority.
+/* A real-time thread of the program that spins keeps its processor from all threads of
+ * lower priority, and from threads of the same priority for a tenth of a second or for
+ * ever. Unlike a network card, the background thread needs a processor to receive the
+ * packets that such a program waits for. So it gets a priority above those of the
+ * program's threads. It sleeps unless there is something to do, and then runs for
+ * microseconds.
+ */
+
+/* Writes to the statistics page which real-time priority the background thread has, or
+ * that it was refused.
  */
 static void tell_priority(struct rnp_engine *e, uint32_t what)
 {

@@ -112,8 +112,8 @@ enum {
 	 * the program's next reply can carry it along.
 	 */
 	RNP_REPLIES = 4,
-	/* Replies. Upper limit of rnp_replies.confidence; three late replies bring it
-	 * below RNP_REPLIES.
+	/* Replies. Upper limit of rnp_replies.confidence. From there three late replies,
+	 * each of which halves it, bring it below RNP_REPLIES.
 	 */
 	RNP_REPLIES_MAX = 16,
 	/* Posts. After an early lease has run out, none is taken for this number of
@@ -151,9 +151,11 @@ enum {
 	 * waits for each of them.
 	 */
 	RNP_STREAM = 8,
-	/* Posts that leave at once after a post had to wait for the end of a lease. */
+	/* Posts. After a post had to wait for the end of a lease, this number of posts
+	 * leave at once.
+	 */
 	RNP_GATHER_BACKOFF = 64,
-	/* Bytes of a packet besides its payload, at least: BTH and ICRC. */
+	/* Bytes that a packet has at least besides its payload: those of BTH and ICRC. */
 	RNP_PACKET_OVERHEAD = 16,
 
 	/* Polls. Maximum number of short polls after a full one. The full one takes 800
@@ -374,7 +376,8 @@ struct rnp_counts {
  */
 struct rnp_replies {
 	uint32_t confidence; /* recent replies in time; halved by each late one */
-	/* time when the background thread found a request that has no reply yet; 0: none
+	/* Time when the background thread found a request to which no reply has come yet;
+	 * 0: there is none.
 	 */
 	rn_ns found_at;
 	uint32_t requests; /* value of rnp_counts.requests at @found_at */
@@ -384,7 +387,9 @@ struct rnp_replies {
 	 */
 	struct rnp_counts at_post;
 	bool sees_memory;
-	/* last QP posted to, if that post is not acknowledged yet; or NULL */
+	/* The QP that was posted to last, if that post is not acknowledged yet; otherwise
+	 * NULL.
+	 */
 	const struct rn_qp *asked;
 	rn_ns asked_at;
 	/* The policy believes that the program looks at memory: its last post was
@@ -497,8 +502,8 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
 unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 			   rn_ns deadline);
 
-/* Does rnp_policy_polled() read has_acks_due and is_amid_message? During a lease it
- * seldom does.
+/* Does rnp_policy_polled() read has_acks_due and is_amid_message now? During a lease it
+ * seldom does, and the loop need not observe them.
  */
 static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
 					 bool is_asked_unacked)
@@ -614,6 +619,7 @@ void rnp_policy_took_over(struct rnp_policy *p, bool found);
 enum rnp_acks rnp_policy_woken(struct rnp_policy *p, rn_ns now);
 
 /* Notes that the background thread has received packets, to which the program may reply.
+ * Returns RNP_LOOK_AGAIN or 0.
  */
 unsigned rnp_policy_received(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			     uint32_t requests);

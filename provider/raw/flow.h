@@ -115,7 +115,9 @@ struct rnp_rule {
 	uint32_t tag;		     /* flow tag, which is passed to rnp_deliver_fn */
 	struct rnp_flow_match match; /* fields that a normal rule matches */
 	void *qp;		     /* the QP that gets the frame */
-	/* RSS table, one of whose queues gets the frame instead of @qp; or NULL */
+	/* RSS table: one of its queues gets the frame instead of @qp. NULL: the rule has
+	 * no RSS.
+	 */
 	const struct rnp_rss *rss;
 	struct rnp_tally *tally; /* counts matching frames; or NULL */
 

@@ -19,8 +19,8 @@ enum rnp_flow_layer {
 	RNP_LAYER_VLAN = 1 << 1,
 	RNP_LAYER_IP4 = 1 << 2,
 	RNP_LAYER_IP6 = 1 << 3,
-	/* a TCP header, from which the ports come; later fragments have none; likewise
-	 * RNP_LAYER_UDP
+	/* The frame has a TCP header, from which the ports come; later fragments have
+	 * none. RNP_LAYER_UDP likewise.
 	 */
 	RNP_LAYER_TCP = 1 << 4,
 	RNP_LAYER_UDP = 1 << 5,

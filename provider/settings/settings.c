@@ -241,7 +241,9 @@ static int read_local(struct rnp_settings *s, char *err, size_t err_len)
 			       "ROCIN_LOCAL is \"%s\"; it may be auto, off or no-icrc",
 			       text);
 	s->local = (enum rnp_local)i;
-	/* In a recorded run packets have ICRCs on local wires too, as on a network. */
+	/* In a run that is recorded, packets on local wires have ICRCs, too, as on a
+	 * network.
+	 */
 	if (s->local == RNP_LOCAL_NO_ICRC && read_text("ROCIN_RECORD"))
 		s->local = RNP_LOCAL_AUTO;
 	return 0;

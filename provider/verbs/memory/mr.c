@@ -203,8 +203,8 @@ static int check_range(const struct rn_mr_attr *attr)
 	 */
 	if (attr->length == 0 && (start & in_page) == 0)
 		return -EINVAL;
-	/* Address and IOVA must have equal offsets in their pages, as pages
-	 * are translated.
+	/* Address and IOVA must have equal offsets in their pages, because addresses are
+	 * translated page by page.
 	 */
 	if (!(attr->access & RN_ACCESS_ZERO_BASED) && (start ^ attr->va) & in_page)
 		return -EINVAL;

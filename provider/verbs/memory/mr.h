@@ -206,7 +206,8 @@ static inline void *rnp_pages_pointer(uintptr_t address)
 	return (void *)address;
 }
 
-/* Does what rnp_pages_populate() does on old kernels: reads the range. Global for tests.
+/* Reads the range, which is what rnp_pages_populate() does on old kernels. It is global
+ * so that a test can call it. Return: 0 or -EFAULT.
  */
 int rnp_pages_read(const void *addr, size_t len);
 

@@ -232,7 +232,8 @@ uint32_t rnp_hca_new_dm(struct rnp_hca *hca)
 
 uint32_t rnp_hca_new_pd(struct rnp_hca *hca)
 {
-	/* The number wraps after 2^32 PDs, when the first PDs have long been deallocated.
+	/* The number wraps after 2^32 PDs. By then the PDs with the first numbers have
+	 * long been deallocated.
 	 */
 	return ++hca->last_pd;
 }

@@ -38,7 +38,8 @@ enum {
 	/* maximum size of a table of WQs: log2 of 512 entries */
 	RNP_RWQ_TABLE_LOG_MAX = 9,
 	RNP_COMP_VECTORS = 1,
-	/* maximum number of CQEs, and of microseconds, for which an event may be delayed
+	/* Maximum number of CQEs, and of microseconds, for which moderation may delay a
+	 * completion event.
 	 */
 	RNP_CQ_MOD_MAX = 65535,
 	RNP_RATE_MIN = 1000, /* kbps; a smaller limit is probably a mistake in the unit */

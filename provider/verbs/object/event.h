@@ -31,7 +31,9 @@ struct rnp_event_pipe {
 	/* held while records are written to the pipe or purged from it */
 	pthread_mutex_t lock;
 	int read_fd, write_fd;
-	/* the open file is the program's, so its status flags must be restored */
+	/* True: the plugin and the program share one open file, so the plugin must
+	 * restore its status flags after a change.
+	 */
 	bool shared;
 	size_t record_len; /* length of a record in bytes, 1 .. RNP_EVENT_LEN_MAX */
 };
@@ -113,7 +115,9 @@ void rnp_cq_event(struct ibv_cq *base);
  */
 void rnp_cq_write_pending_event(struct rnp_cq *cq);
 void rnp_cq_drop_pending_event(struct rnp_cq *cq);
-/* Returns the writing side of a channel, shared by its CQs; NULL with errno. */
+/* Returns the writing side of the channel @key, which all CQs that use the channel share.
+ * Returns NULL with errno on failure.
+ */
 struct rnp_channel *rnp_channel_get(struct rnp_context *ctx,
 				    const struct ibv_comp_channel *key);
 void rnp_channel_put(struct rnp_context *ctx, struct rnp_channel *channel);

@@ -40,7 +40,9 @@ struct kind {
 	size_t size;   /* bytes of the whole object */
 	size_t handle; /* offset of its struct rnp_handle */
 	int number;    /* offset of the handle in the public struct, or UNNUMBERED */
-	/* Verbs of the data path read a destroyed object without looking it up first. */
+	/* True: the verbs of the data path read an object of this kind without looking it
+	 * up first, even if it was destroyed.
+	 */
 	bool is_read_dead;
 };
 

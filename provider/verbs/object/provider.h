@@ -46,7 +46,8 @@ struct rnp_context {
 	bool has_async; /* @async is open; guarded by the engine lock */
 	/* list of all contexts of the process; guarded by open_lock */
 	LIST_ENTRY(rnp_context) open;
-	/* number of cmd_fd's open file; contexts that share the file have equal numbers
+	/* Number that identifies the open file of cmd_fd. Contexts that share the open
+	 * file have equal numbers.
 	 */
 	uint64_t file;
 	/* guards @channels; taken as the last of several locks */
@@ -107,7 +108,9 @@ static inline void rnp_record_users(struct rn_stats_object *record, int by)
 		__atomic_fetch_add(&record->users, (uint32_t)by, __ATOMIC_RELAXED);
 }
 
-/* Takes the engine lock, with cancellation disabled: a cancelled thread would keep it. */
+/* Takes the engine lock, and disables cancellation: a thread that was cancelled would
+ * keep the lock. Return: the old cancel state, for rnp_unlock_engine().
+ */
 static inline int rnp_lock_engine(struct rnp_engine *e)
 {
 	int cancel_state;

@@ -130,7 +130,8 @@ static struct rnp_wall_clock enclose_narrowly(void)
 	return best;
 }
 
-/* Can both ranges contain the same offset? Offsets wrap, as the wall clock may be behind.
+/* Can both ranges contain the same offset? They are compared with wrap-around, since an
+ * offset may be negative if the wall clock is behind.
  */
 static bool can_be_equal(const struct rnp_wall_clock *a, const struct rnp_wall_clock *b)
 {

@@ -44,8 +44,8 @@ enum {
 		RN_SEND_FENCE | RN_SEND_SIGNALED | RN_SEND_SOLICITED | RN_SEND_INLINE,
 };
 
-/* Returns true if the request has imm_data, in network order, in place of
- * invalidate_rkey.
+/* Returns true if a request with this opcode has imm_data, in network order; the other
+ * member of that union is invalidate_rkey.
  */
 static bool has_imm(enum ibv_wr_opcode opcode)
 {

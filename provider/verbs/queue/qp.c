@@ -113,7 +113,9 @@ int rnp_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rnp_engine_lock(e);
 	rc = attach_to_group(ctx, base, &mgid, &p);
-	/* repeated if the last member left while the lock was not held */
+	/* Repeated if the last member of the group has left while the engine lock was not
+	 * held.
+	 */
 	while (rc == -EAGAIN) {
 		rnp_engine_unlock(e);
 		p.sock = rn_group_open(&mgid, ifindex);

@@ -69,7 +69,9 @@ void rnp_srq_detach(struct rnp_srq *srq);
 struct ibv_xrcd *rnp_open_xrcd(struct ibv_context *context,
 			       struct ibv_xrcd_init_attr *attr);
 int rnp_close_xrcd(struct ibv_xrcd *base);
-/* Removes the domain handle from the device; only after its SRQs and QPs. */
+/* Removes the domain handle from the device. The caller has removed its SRQs and QPs
+ * before.
+ */
 void rnp_xrcd_detach(struct rnp_xrcd *xrcd);
 struct ibv_qp *rnp_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 

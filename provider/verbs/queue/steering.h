@@ -47,7 +47,8 @@ enum {
 	RNP_COUNTER_POINTS = 32,
 };
 
-/* A kind of value that is counted, and the index at which ibv_read_counters() returns it.
+/* A counter point: the kind of value that is counted, and the index at which
+ * ibv_read_counters() returns it.
  */
 struct rnp_counter_point {
 	enum ibv_counter_description desc;
