@@ -84,8 +84,8 @@ struct rn_cm_conn {
 	uint8_t laps_heard; /* number of valid entries in @lap_tid */
 	uint32_t local_qpn;
 	uint64_t local_guid;
-	/* on the active side: packet lifetime code, from which the ACK timeout
-	 * is computed
+	/* On the active side: the code of the packet lifetime on the path, from which the
+	 * ACK timeout is computed.
 	 */
 	uint8_t lifetime;
 	/* Number of times that this side repeats a message that is not answered. */
@@ -206,13 +206,15 @@ void rn_cm_unindex_qpn(struct rn_cm *cm, struct rn_cm_conn *conn);
 struct rn_cm_conn *rn_cm_find(struct rn_cm *cm, const struct rn_cm_in *in,
 			      uint32_t local_id, uint32_t remote_id);
 
-/* Find the connection by the peer's address, CA GUID and communication ID. For SIDR @guid
- * is 0.
+/* Find the connection with this peer's address, CA GUID and communication ID. For SIDR
+ * @guid is 0. Return: NULL if there is none.
  */
 struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 				   uint64_t guid, uint32_t remote_id);
 
-/* Find the connection by address, CA GUID and QPN of the peer's QP. */
+/* Find the connection with this address, CA GUID and QPN of the peer's QP. Return: NULL
+ * if there is none.
+ */
 struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 				  uint64_t guid, uint32_t qpn);
 

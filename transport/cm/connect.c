@@ -384,8 +384,8 @@ static uint16_t why_refuse(const struct rn_cm_in *in)
 		return RN_CM_REJ_INVALID_GID;
 	if (req->mtu < 1 || req->mtu > 5)
 		return RN_CM_REJ_INVALID_MTU;
-	/* Linux' rdma_cm, which is a consumer of the CM, rejects such a REQ
-	 * with this reason.
+	/* Linux' rdma_cm rejects a REQ without a valid IP CM header with this reason; it
+	 * is a consumer of the CM.
 	 */
 	if (rn_cm_service_is_ip(req->service_id) && rn_cm_ip_hdr_parse(&ip, in->msg.data))
 		return RN_CM_REJ_CONSUMER;

@@ -328,8 +328,8 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		if (qp->burst >= QUANTUM) {
 			rn_list_remove(link);
 			rn_dev_schedule(dev, qp);
-			/* Not 0, because the ACK may still be sent in a super-packet with
-			 * the packets before.
+			/* The burst is not set to 0, because the ACK may still go into
+			 * one super-packet with the packets before it.
 			 */
 			qp->burst = 1;
 			continue;

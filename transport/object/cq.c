@@ -77,7 +77,7 @@ static void take_cq_event(struct rn_dev *dev, struct rn_event *ev)
 		forget_events(dev, cq);
 		return;
 	}
-	/* the error event of the CQ remains, and the next call delivers it */
+	/* The error event of the CQ is still pending; the next call delivers it. */
 	cq->event_pending = false;
 }
 

@@ -120,7 +120,9 @@ struct rn_pace {
 	/* False: no rate is limited, and the rn_pace_*() functions need not be called. */
 	bool on;
 	rn_ns next; /* earliest time at which the next request may leave */
-	/* End of the wait of a request for its rate; RN_NEVER: none waits. */
+	/* Time until which a request waits because of the rate; RN_NEVER: no request
+	 * waits.
+	 */
 	rn_ns deadline;
 };
 

@@ -203,7 +203,7 @@ enum {
 };
 
 enum rn_atomic_phase {
-	/* Not started: an earlier operation of this QP has to end first. */
+	/* Not started, because an earlier operation of this QP has to end first. */
 	RN_ATOMIC_WAITING,
 	RN_ATOMIC_RUNNING, /* started: the memory answered PENDING */
 	RN_ATOMIC_DONE,	   /* executed: `value` is the former content of the memory */

@@ -303,7 +303,9 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* Moves res_cur, whose resource has been answered, to the next resource that is due. */
+/* Moves res_cur, the index of a resource that has been answered, to the next resource
+ * whose responses are due.
+ */
 static void next_resource(struct rn_qp *qp)
 {
 	struct rn_responder *rsp = &qp->rsp;

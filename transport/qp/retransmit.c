@@ -202,8 +202,8 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	}
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
-	/* If nothing came from the peer, it may be slow, and no packet may have
-	 * been lost.
+	/* If nothing came from the peer, the peer may just be slow, and no packet be
+	 * lost.
 	 */
 	qp->req.sends_one = qp->req.probe.was_silent = !heard;
 	if (heard)
@@ -402,7 +402,9 @@ static void receive_fatal_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
 
 	if (advance == QP_FAILED)
 		return;
-	/* If earlier responses to the same READ were lost, it fails all the same. */
+	/* If earlier responses to the same READ were lost, the NAK makes the READ fail
+	 * all the same.
+	 */
 	if (advance == STOPPED_AT_GAP && !is_of_head(qp, psn)) {
 		imply_nak(qp, now, psn);
 		return;

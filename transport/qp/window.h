@@ -68,7 +68,9 @@ struct rn_peer {
 	rn_ns grown_at;	 /* time of the last growth beyond the threshold */
 	rn_ns rtt;	 /* estimate of the round trip time, near the longest ones */
 	rn_ns rtt_least; /* shortest round trip time ever measured; 0: none yet */
-	/* the value of @taken and the time in the last call of rn_dev_peer_holds() */
+	/* What the last call of rn_dev_peer_holds() has stored: its argument taken in 32
+	 * bits, and the time.
+	 */
 	uint32_t taken;
 	rn_ns holds_at;
 	/* Number of bursts that are still to be watched closely after a loss. */
@@ -98,7 +100,8 @@ void rn_window_leave(struct rn_qp *qp);
  */
 bool rn_window_may_send(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_window_charge(struct rn_qp *qp, rn_ns now, uint32_t len);
-/* Return: true if, after a packet of @len bytes, this QP could not send another one now.
+/* Return: true if this QP could not send another packet now, after sending one of @len
+ * bytes.
  */
 bool rn_window_closes(const struct rn_qp *qp, uint32_t len);
 /* Ends the QP's turn to use the peer window, because it has nothing more to send, or may

@@ -284,7 +284,9 @@ uint8_t rn_aeth_credit_code(uint32_t credits)
 
 rn_ns rn_rnr_timer_ns(uint8_t code)
 {
-	/* Wait for each timer code, in units of 10 us. IBTA Vol 1 table 45. */
+	/* Waiting time for each code of the RNR timer, in units of 10 us. IBTA Vol 1
+	 * table 45.
+	 */
 	static const uint32_t wait[RN_AETH_VALUE_MASK + 1] = {
 		65536, 1,    2,	   3,	  4,	 6,	8,     12,    /* 0x00 */
 		16,    24,   32,   48,	  64,	 96,	128,   192,   /* 0x08 */

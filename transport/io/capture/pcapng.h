@@ -78,8 +78,8 @@ struct rn_pcapng_packet {
 
 void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet);
 
-/* Write interface statistics. @received: number of packets, including those that
- * are missing.
+/* Write interface statistics. @received: number of packets that the interface had,
+ * including those that are missing in the file.
  */
 void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time,
 			  uint64_t received, uint64_t missed);

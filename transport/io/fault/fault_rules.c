@@ -125,7 +125,8 @@ static struct stream *find_stream(struct rn_fault_fates *f, uint32_t qpn, uint32
 	return s;
 }
 
-/* Reset the counts if the first PSN has changed, because that means another connection.
+/* Reset the counts of a stream if its first PSN has changed, since it belongs to another
+ * connection then.
  */
 static void begin_connection(struct stream *s, uint32_t first)
 {

@@ -89,8 +89,8 @@ struct rn_fault {
 	struct list given;
 	bool wants_qp, wants_fate, has_counted;
 	struct rn_fault_fates *fates;
-	/* @inner has sent a part of the next super-packet, so the rest of it
-	 * passes unchanged
+	/* @inner has sent a part of the next super-packet. So the rest of that
+	 * super-packet passes unchanged.
 	 */
 	bool has_begun;
 	bool is_cut;

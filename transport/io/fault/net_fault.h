@@ -41,8 +41,8 @@ struct rn_fault_news {
  */
 struct rn_fault_host {
 	rn_ns (*now)(void *ctx);
-	/* Return: number of the connected local QP that sends to @dest_qpn with @flow,
-	 * or 0.
+	/* Return: number of the local QP that is connected to @dest_qpn and sends to it
+	 * with @flow; 0 if there is none.
 	 */
 	uint32_t (*sender)(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
 	/* Return: number of the QP that the local QP @qpn is connected to, or 0. */

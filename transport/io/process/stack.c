@@ -105,7 +105,9 @@ size_t rn_stack_frame(unsigned number, void *at, bool is_return, char *buf, size
 }
 
 /* ------------------------------------------- functions and lines of frames */
-/* Finds the program that looks lines up, which is beside this library. */
+/* Finds the program that looks up functions and lines, which is beside this library.
+ * Return: 0 or -errno.
+ */
 static int find_program(char *path, size_t path_len)
 {
 	Dl_info here;

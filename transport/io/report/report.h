@@ -78,7 +78,9 @@ struct rn_report {
  */
 void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules);
 
-/* Returns false if the finding is suppressed: then JUnit alone gets it, as skipped. */
+/* Writes a finding to all outputs. Returns true; false if the finding is suppressed: then
+ * only the JUnit file gets it, as skipped.
+ */
 bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f);
 
 /* Adds text to the log only. rn_report_flush() writes it unchanged. */

@@ -67,8 +67,8 @@ struct rn_cm_life {
 	 * program has acknowledged so many events.
 	 */
 	uint32_t events_reported;
-	/* not 0: the object has a device, and the program is told when the device
-	 * is removed
+	/* Not 0: the object has a device. When that device is removed, the program is
+	 * told.
 	 */
 	uint32_t has_device;
 };

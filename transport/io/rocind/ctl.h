@@ -69,8 +69,8 @@ enum rn_ctl_type {
 	RN_CTL_LIST_END = 69,
 	RN_CTL_STATUS_REPLY = 70,
 	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
-	/* Answers FAULTS_SET and FAULTS_GET. If has_text, carries a descriptor of the
-	 * text of the rules.
+	/* Answers FAULTS_SET and FAULTS_GET. If has_text is 1, carries the descriptor of
+	 * a file with the text of the rules.
 	 */
 	RN_CTL_FAULTS_REPLY = 72,
 	/* Carries the descriptor of the rdma_cm device (rocin/cmdev.h) and, if there is

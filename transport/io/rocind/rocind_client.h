@@ -68,8 +68,8 @@ enum rn_rocind_event_kind {
 	/* a local wire has ended, or was refused; valid members: ends, err */
 	RN_ROCIND_WIRE_DOWN,
 	RN_ROCIND_TAP, /* a capture of this device has begun; valid member: tap */
-	/* the capture that this client runs gets the packets of another device; valid
-	 * member: tap
+	/* The capture that this client runs gets the packets of one more device from now
+	 * on; valid member: tap
 	 */
 	RN_ROCIND_TAP_SOURCE,
 	/* the capture, or the captured device, has ended; valid member: tap.id */

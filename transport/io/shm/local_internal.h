@@ -77,7 +77,7 @@ struct local_path {
 	struct local_wire *wire;
 	/* time at which to request a local wire from rocind; RN_NEVER: not again */
 	rn_ns ask_at;
-	/* there was a local wire and is none now; rocind may not know this */
+	/* There was a local wire, and there is none now. rocind may not know that. */
 	bool lost;
 	uint8_t losses; /* number of times that such a loss was reported to rocind */
 };

@@ -68,7 +68,7 @@ struct rn_net *rn_udp_net(struct rn_udp *u);
  */
 void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid);
 
-/* Return: the socket of a GID index, -1 if there is none. It stays owned by @u. */
+/* Return: the socket of a GID index, which @u still owns; -1 if there is none. */
 int rn_udp_fd(const struct rn_udp *u, unsigned idx);
 
 /**
