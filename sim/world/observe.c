@@ -9,10 +9,10 @@
 
 /* ---- The check of retries ---- */
 /* A QP may count a retry only for a loss that the world caused, once for each loss, or
- * for a timeout that has really expired. It may give up only a PSN that it has sent
- * retry_cnt + 1 times. The check derives the unanswered PSNs from the packets alone:
- * an answer acknowledges every earlier PSN except READs and atomics, which need their
- * own answers.
+ * for a timeout that has really expired. It may give up a PSN only if it has sent that
+ * PSN retry_cnt + 1 times. The check finds out from the packets alone which PSNs are
+ * unanswered: an answer acknowledges every earlier PSN, except READs and atomics, which
+ * need answers of their own.
  */
 static rn_ns local_time(const struct rn_w_end *e)
 {
@@ -32,8 +32,8 @@ void rn_w_account_lost(struct rn_w_end *e, uint32_t count)
 	e->account.losses += count;
 }
 
-/* Notes that a request of @count PSNs leaves. @alone: a READ or atomic, acknowledged only
- * by its own response.
+/* Notes that a request leaves that uses @count PSNs from @psn on. @alone: the request is
+ * a READ or atomic, which only its own response acknowledges.
  */
 void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count, bool alone)
 {
@@ -80,7 +80,7 @@ void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer
 	if (!rn_psn_before(a->heard, psn))
 		return;
 	/* Responses before this one are missing, but this one shows that the peer is
-	 * working, so it restarts the timer.
+	 * working, so the requester restarts its timer.
 	 */
 	a->heard = psn;
 	a->since = local_time(e);
@@ -201,8 +201,8 @@ static bool is_answered_alone(const struct seen *s)
 	return s->op->flags & RN_OP_ANSWERED;
 }
 
-/* Checks the READs and atomics in progress: at most as many as the responder allows, and
- * none when a request with a fence is sent.
+/* Checks the number of READs and atomics in progress: not more than the responder allows,
+ * and none when a request with a fence is sent.
  */
 static void check_depth(struct rn_world *w, const struct seen *s)
 {
@@ -311,8 +311,8 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	}
 }
 
-/* Checks a CNP: there are at most as many CNPs as packets with CE, and at least 50 us
- * between two CNPs of a QP.
+/* Checks a CNP that a device sends. It may send at most as many CNPs as it has received
+ * packets with a CE mark, and a QP must wait at least 50 us between two CNPs.
  */
 static void cnp_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		       const struct seen *s)
@@ -363,8 +363,8 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		aeth_leaves(w, &s);
 }
 
-/* Handles an answer that reaches the requester. The answer counts for every earlier READ
- * and atomic as well.
+/* Handles an answer that reaches the requester. It also counts as an answer to every
+ * earlier READ and atomic.
  */
 static void answer_arrives(const struct seen *s)
 {
@@ -402,8 +402,8 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		answer_arrives(&s);
 	if (!(s.op->flags & RN_OP_REQUEST))
 		return;
-	/* If a receive is posted now, the RNR NAK may still have to wait behind
-	 * other answers.
+	/* The RNR NAK may have to wait behind other answers, and leave only when a
+	 * receive is posted again. So the lack of a receive is noted now.
 	 */
 	if (s.to->pair->plan->srq || s.to->rq.head == s.to->rq.tail)
 		s.to->lacked_recv = true;

@@ -122,9 +122,9 @@ static void make_fault(struct rn_plan *plan, struct rn_random *r, struct rn_plan
 		plan->end = f->until;
 }
 
-/* Gives the links of one world in five queues of 10 to 200 ms, which lose packets when
- * they are full. All times are scaled by the same factor; some timeouts are then longer
- * than these queues and some shorter.
+/* Gives the links in one of five worlds queues of 10 to 200 ms, which lose packets when
+ * they are full. All times are multiplied by the same factor, so that some timeouts are
+ * longer than these queues and some shorter.
  */
 static void lengthen_queues(struct rn_plan *plan)
 {

@@ -41,8 +41,8 @@ enum rn_plan_do {
 struct rn_plan_step {
 	rn_ns at;
 	enum rn_plan_do what;
-	/* The QP of the step, as pair and end; DEATH, STALL and JUMP are about
-	 * its device.
+	/* The QP on which the step acts, as pair and end. For DEATH, STALL and JUMP: the
+	 * device of this QP.
 	 */
 	uint8_t pair, side;
 	bool off; /* the step is left out of the run */
@@ -81,8 +81,8 @@ struct rn_plan_pair {
 	uint8_t timeout, retry, rnr_retry, rnr_timer, depth;
 	uint8_t tclass; /* IPv4 ToS or IPv6 traffic class: DSCP and ECN */
 	bool srq;	/* receives come from an SRQ, one on each device */
-	/* 0: the QPs use the CQ of the device; 1 to 3: each QP has its own CQ, with one
-	 * of three sizes.
+	/* 0: the QPs use the CQ of the device. 1 to 3: each QP has a CQ of its own, and
+	 * the number selects one of three sizes.
 	 */
 	uint8_t own_cq;
 	uint8_t recvs; /* number of receives posted at the start */
@@ -91,8 +91,8 @@ struct rn_plan_pair {
 struct rn_plan {
 	uint64_t seed;
 	uint32_t devices, pairs, steps, faults;
-	/* Longest time in ns after which memory reads and atomics end; they return
-	 * PENDING first. 0: they end at once.
+	/* Longest time in ns that a memory read or atomic takes, for which the memory
+	 * first answers PENDING. 0: they end at once.
 	 */
 	rn_ns mem_delay;
 	bool rough;	/* programs reset QPs, hosts fail, requests have wrong keys */

@@ -14,8 +14,8 @@ struct search {
 	unsigned runs;
 };
 
-/* Returns the flag that leaves part @i of the plan out. Pairs are the first parts,
- * because leaving out a pair removes most.
+/* Returns a pointer to the flag that says whether part @i of the plan is left out. The
+ * first parts are the pairs, because leaving out a pair removes most.
  */
 static bool *part_flag(struct rn_plan *plan, uint32_t i)
 {
@@ -41,8 +41,8 @@ static bool still_fails(struct search *s, const struct rn_plan *plan)
 	return true;
 }
 
-/* Runs the plan without parts @from to @from + @count. If it still fails, returns true
- * and keeps the parts left out.
+/* Runs the plan without the @count parts from number @from on. If the run still fails,
+ * leaves these parts out for good and returns true.
  */
 static bool try_without(struct search *s, uint32_t from, uint32_t count)
 {
@@ -61,8 +61,8 @@ static bool try_chunks(struct search *s, uint32_t chunk)
 	uint32_t count = s->plan->pairs + s->plan->faults + s->plan->steps;
 	bool smaller = false;
 
-	/* Starts at the end of the plan, as the last parts are the least likely to cause
-	 * the failure.
+	/* The search starts at the end of the plan, because the last parts are the least
+	 * likely to have caused the failure.
 	 */
 	for (uint32_t at = (count - 1) / chunk + 1; at-- && s->runs < RUNS_MAX;)
 		smaller |= try_without(s, at * chunk, chunk);

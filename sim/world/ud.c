@@ -198,8 +198,8 @@ void rn_w_datagram_done(struct rn_w_device *d)
 	}
 }
 
-/* Checks the 40 bytes before the data. They contain the IP header; an IPv4 header is in
- * the last 20 bytes.
+/* Checks the 40 bytes before the data of a datagram. They must contain the IP header of
+ * @flow; an IPv4 header is in the last 20 of them.
  */
 static bool is_header_of(const uint8_t *grh, const struct rn_flow *flow)
 {

@@ -73,8 +73,8 @@ static void open_up(struct rn_w_end *e, unsigned kind, uint32_t slot, uint32_t v
 	key->address = rn_w_slot_address(&e->pair->w->device[e->dev], slot);
 }
 
-/* Closes a slot to all accesses. The slot is reused when no request will compare its
- * content any more.
+/* Closes a slot to all accesses. It is reused only when no request remains that will
+ * compare its content.
  */
 static void end_slot(struct rn_w_end *e, uint32_t slot)
 {
@@ -219,8 +219,8 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 
 	key->state = RN_W_CHANGING;
 	if (opcode == RN_WR_LOCAL_INV) {
-		/* A window of type 1 cannot be invalidated, so a request to invalidate
-		 * one is invalid.
+		/* A request to invalidate a window of type 1 is invalid, because such a
+		 * window cannot be invalidated.
 		 */
 		wr->rkey = e->key[wr->bad ? RN_W_MW1 : RN_W_MW2].key;
 		send.imm = wr->rkey;
@@ -292,7 +292,9 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 }
 
 /* ---- Requests that use the peer's keys ---- */
-/* Makes @wr invalid: gives it an old key, or one with other rights or another length. */
+/* Makes @wr invalid: gives it an old key, or lets it ask for an operation or a length
+ * that the key does not allow.
+ */
 static void make_invalid(const struct rn_w_key *key, struct rn_w_wr *wr,
 			 struct rn_random *r)
 {
@@ -370,8 +372,8 @@ bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return wr->lkey && (key->state != RN_W_BOUND || key->key != wr->lkey);
 }
 
-/* Counts a use of the region. In a rough plan, may also schedule its deregistration a few
- * packets later, while it is in use.
+/* Counts a request that uses the region. In a rough plan, may also schedule that the
+ * region is deregistered a few packets later, while it is in use.
  */
 static void plan_deregistration(const struct rn_world *w, struct rn_w_key *region,
 				const struct rn_w_wr *wr)
@@ -416,7 +418,8 @@ void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr 
 	rn_w_slot_release(&w->device[e->peer->dev], wr->remote_slot, 1);
 }
 
-/* Returns true if the key of the peer that @wr uses was invalidated after @wr was posted.
+/* Returns true if the key of the peer that @wr uses has been invalidated since @wr was
+ * posted.
  */
 bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr)
 {
@@ -428,7 +431,7 @@ bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return key->state != RN_W_BOUND || key->key != wr->rkey;
 }
 
-/* Checks that a SEND with Invalidate of the peer, which has arrived, has invalidated a
+/* A SEND with Invalidate of the peer has arrived at @e. Checks that it has invalidated a
  * window of @e.
  */
 void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,

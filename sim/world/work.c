@@ -19,8 +19,9 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
 	uint32_t troubles = e->pair->troubles;
 
-	/* If earlier requests are incomplete, their losses may cause a retransmission of
-	 * this request, too, so they count for this request.
+	/* If earlier requests are incomplete, a loss of one of their packets may cause a
+	 * retransmission of this request, too. So this request counts losses from the
+	 * same time as the oldest of them.
 	 */
 	if (q->head != q->tail)
 		troubles = q->wr[q->head % RN_W_WRS].troubles;
@@ -54,8 +55,8 @@ uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 	return n;
 }
 
-/* Returns the size of a UD receive, which is sometimes too small for the
- * longest datagram.
+/* Returns a random size for a UD receive. It is sometimes too small for the longest
+ * datagram.
  */
 static uint32_t datagram_room(struct rn_random *r)
 {
@@ -215,8 +216,8 @@ static bool can_be_inline(const struct rn_w_wr *wr)
 	       (rn_wr_info[wr->opcode].takes_recv || wr->opcode == RN_WR_RDMA_WRITE);
 }
 
-/* Sets the inline data of a request. The program may change the bytes as soon as the
- * request is posted, so they are not in a slot.
+/* Sets the inline data of a request. They are not in a slot, because the program may
+ * change the bytes as soon as the request is posted.
  */
 static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 		       struct rn_sge sg[3], uint8_t bytes[RN_W_INLINE])

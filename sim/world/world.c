@@ -12,7 +12,9 @@
 #include "world_internal.h"
 
 enum {
-	/* Maximum number of events of a run; a run with more is taken to be endless. */
+	/* Maximum number of events of a run. A run with more events is taken to be
+	 * endless, and fails.
+	 */
 	EVENTS_MAX = 400000,
 	/* Time in seconds after the last fault by which all requests and timers must
 	 * have ended.
@@ -88,8 +90,8 @@ static void note_trouble(struct rn_world *w, const struct rn_vnet_packet *p,
 	rn_w_account_lost(request ? e->peer : e, count);
 }
 
-/* Notes a packet of a former connection. It may cause a retry when it arrives, and
- * another when the answer to it arrives.
+/* A packet of a former connection was lost or is late: notes that it may cause a retry
+ * when it arrives, and another when the answer to it arrives.
  */
 static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {
@@ -98,8 +100,8 @@ static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 	addressee(w, p)->pair->stale++;
 }
 
-/* Notes a packet that is delayed by @by ns. As many timeouts may expire as fit into
- * this time.
+/* Notes that a packet is delayed by @by ns. As many timeouts may expire as fit into this
+ * time.
  */
 static void note_delay(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
 {
@@ -181,8 +183,8 @@ static void send_copy(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		note_trouble(w, pkt, 1);
 		damage(p, w->result->hash);
 	}
-	/* A delayed packet may cause one retry because it is missing, and another because
-	 * the packets sent meanwhile arrive before it.
+	/* A delayed packet may cause one retry because it is missing for a time, and
+	 * another because packets that were sent later arrive before it.
 	 */
 	if (extra)
 		note_trouble(w, pkt, 2);
@@ -296,9 +298,9 @@ static bool has_work(const struct rn_w_end *e)
 	return e->qp && e->alive && !rn_qp_sq_idle(e->qp);
 }
 
-/* Returns true if no other QP of the device has work. If several QPs have work, the
- * checks cannot tell which of them must send: they share windows, and a QP whose next
- * packet does not fit the window blocks the others for a moment.
+/* Returns true if no QP of the device but that of @e has work. If several QPs have work,
+ * the checks cannot tell which of them must send: they share windows, and a QP whose next
+ * packet does not fit into the window blocks the others for a moment.
  */
 static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 {
@@ -311,8 +313,9 @@ static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 	return true;
 }
 
-/* Checks that the device has nothing to send for @e. No packet is in flight and no memory
- * operation is in progress, so only a timer could make the packet leave.
+/* Checks that the device has no packet of @e that it could send now. No packet is in
+ * flight and no memory operation is in progress, so it has no reason to send later unless
+ * a timer expires.
  */
 static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 {
@@ -341,8 +344,8 @@ static bool is_up(const struct rn_world *w, const struct rn_w_end *e)
 	return e->qp && e->alive && !d->dead && !rn_w_is_stalled(d);
 }
 
-/* Checks that the peer of @e has acknowledged if it has received all that @e has sent and
- * @e has requested an acknowledgement.
+/* If the peer of @e has received all that @e has sent, and @e has requested an
+ * acknowledgement, checks that the peer has sent one.
  */
 static void check_answered(struct rn_world *w, const struct rn_w_end *e)
 {
@@ -495,8 +498,8 @@ static void late_acks(struct rn_world *w)
 			transmit(&w->device[i], RN_TX_ALL);
 }
 
-/* Runs events until @limit. Returns true when no event is left; false when @limit is
- * reached or a check has failed.
+/* Runs events until the time @limit. Returns true as soon as no event is left. Returns
+ * false if @limit is reached or a check has failed.
  */
 static bool run_until(struct rn_world *w, rn_ns limit)
 {
@@ -631,8 +634,8 @@ static bool until_quiet(struct rn_world *w)
 	return !w->result->failed;
 }
 
-/* Completes a run after the last fault: every request that can complete must do so, and
- * no timer or packet may be left.
+/* Ends a run after its last fault: lets time pass, and checks that every request that can
+ * complete does so, and that no timer and no packet is left.
  */
 static void finish(struct rn_world *w)
 {
@@ -664,8 +667,8 @@ void rn_world_run(struct rn_world *w, const struct rn_plan *plan, rn_world_trace
 	}
 	if (!result->failed)
 		result->at = w->net->now;
-	/* After a failure the devices are not destroyed, because their state may be
-	 * inconsistent; the next run initialises them again.
+	/* After a failure the state of the devices may be inconsistent, so they are not
+	 * destroyed. The next run initialises them again.
 	 */
 	if (result->failed)
 		return;

@@ -18,8 +18,8 @@ struct rn_event;
 
 enum {
 	RN_W_SLOTS = 512,
-	/* Number of slots that the device itself uses (SOURCE, SINK, RECV); the slots
-	 * after them are for accesses of peers.
+	/* Number of slots for the device's own accesses (SOURCE, SINK, RECV). The slots
+	 * behind them are for accesses of peers.
 	 */
 	RN_W_LOCAL = 352,
 	RN_W_SLOT = 8192, /* size of a slot in bytes */
@@ -42,8 +42,8 @@ enum {
 	RN_W_DEPTH = 16,      /* maximum number of READs and atomics in progress */
 	RN_W_INLINE = 64,     /* maximum number of bytes of inline data */
 	RN_W_DATAGRAM = 4096, /* maximum length of a datagram in bytes */
-	/* Retries that are allowed when a region is deregistered while READs use it,
-	 * because those READs get no answer.
+	/* Number of retries that are allowed when a region is deregistered while READs
+	 * use it, because those READs get no answer.
 	 */
 	RN_W_UNANSWERED = 1000,
 };
@@ -130,8 +130,8 @@ struct rn_w_key {
 		RN_W_CHANGING, /* a bind or invalidate request is in progress */
 		RN_W_BOUND,
 	} state;
-	/* Current key, and the slot that it opens or, if the key is not bound, that it
-	 * opened last.
+	/* The present key, and its slot: the slot that the key opens or, if the key is
+	 * not bound, the one that it opened last.
 	 */
 	uint32_t key, slot, len;
 	uint32_t old; /* the key before its last change */
@@ -177,7 +177,9 @@ struct rn_w_cq {
 	rn_ns rests_until;
 	bool armed, fired;
 	bool overrun;
-	/* End of a pair whose QP owns this CQ; NULL: the CQ of the device. */
+	/* The CQ belongs to the QP of this end of a pair. NULL: it is the CQ of the
+	 * device.
+	 */
 	struct rn_w_end *of;
 	struct rn_cqe *ring;
 };
@@ -223,10 +225,10 @@ struct rn_w_end {
 	/* Newest PSN in an answer; @msn is the MSN of that answer. */
 	struct rn_psn answered;
 	uint32_t msn;
-	/* @taken is the next PSN that the responder accepts, unless it has refused
-	 * a packet by a NAK that was not observed yet. @asked: the packet before
-	 * that PSN requests an acknowledgement. @told is the newest PSN that has
-	 * been acknowledged.
+	/* @taken is the next PSN that the responder accepts, unless it has refused a
+	 * packet by a NAK that the checks have not seen yet. @told is the newest PSN that
+	 * it has acknowledged. @asked: the packet before @taken requests an
+	 * acknowledgement.
 	 */
 	struct rn_psn taken, told;
 	bool asked;
@@ -266,8 +268,8 @@ struct rn_w_pair {
 	struct rn_world *w;
 	const struct rn_plan_pair *plan;
 	struct rn_w_end end[2];
-	/* Number of events that may explain a retry: lost, late and damaged packets, host
-	 * stalls, clock jumps.
+	/* Number of events so far that may explain a retry: packets that were lost, late
+	 * or damaged, stalls of hosts, jumps of clocks.
 	 */
 	uint32_t troubles;
 	uint32_t connection;
@@ -324,7 +326,8 @@ struct rn_world {
 	uint64_t ids;
 	struct rn_random fault_random[RN_PLAN_FAULTS];
 	struct rn_random memory_random, host_random;
-	/* Number of QPs that share an SRQ and will find no receive left for a datagram.
+	/* Number of QPs that use an SRQ and that will find no receive in it for a
+	 * datagram.
 	 */
 	uint32_t due_less;
 	uint32_t mem_waiting; /* number of memory reads and atomics in progress */
@@ -384,7 +387,8 @@ struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
 void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt);
 
 /* Checks that each QP with a packet to send will send it: a timer runs, or the QP is in
- * the device's lists of QPs with packets to send. Must be called before time advances.
+ * one of the device's lists of QPs with packets to send. The caller must call this before
+ * time advances.
  */
 void rn_w_check_rest(struct rn_world *w);
 
@@ -395,12 +399,12 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
 void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
 
 void rn_w_account_reset(struct rn_w_end *e, struct rn_psn psn);
-/* Notes that @count packets of @e's requests or of answers to them were lost, or may seem
- * lost to @e.
+/* Notes that @count packets were lost, or may seem lost to @e. They are requests of @e,
+ * or answers to them.
  */
 void rn_w_account_lost(struct rn_w_end *e, uint32_t count);
-/* Notes that @e sends a request for the PSNs [@psn, @psn + @count). @alone: a READ
- * or atomic.
+/* Notes that @e sends a request for the PSNs [@psn, @psn + @count). @alone: the request
+ * is a READ or atomic.
  */
 void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count,
 			bool alone);
@@ -416,10 +420,12 @@ bool rn_w_account_is_spent(const struct rn_w_end *e);
 /* ------------------------------------------------------------------ check.c */
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
 void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev);
-/* Checks an atomic that QP @qpn of @d executes; @found is the value that it found. */
+/* Checks an atomic that QP @qpn of @d executes. @found is the value that it has found in
+ * memory.
+ */
 void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
 		       const struct rn_mem_atomic_req *req, uint64_t found);
-/* Check at the end of a run that every request has completed, or has been flushed. */
+/* Check at the end of a run that every request has completed or was flushed. */
 void rn_w_check_done(struct rn_world *w, struct rn_w_end *e);
 void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e);
 
@@ -430,10 +436,11 @@ struct rn_w_cq *rn_w_cq_of(struct rn_w_end *e);
  * which requests have completed.
  */
 bool rn_w_cq_is_lost(const struct rn_w_end *e);
-/* Writes a CQE to the CQ at @dst. Returns false if the CQ has no room. */
+/* Writes a CQE to its place @dst in a CQ. Returns false if the CQ has no room. */
 bool rn_w_cq_write(struct rn_w_device *d, rn_iova dst, const void *src, uint32_t len);
 void rn_w_cq_poll(struct rn_w_device *d);
-/* Makes a POLL step: arms the CQ, stops polling it for a while, or resizes it. */
+/* Performs a step POLL: arms the CQ of @e, stops polling it for a while, or resizes it.
+ */
 void rn_w_cq_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
 
 /* ---------------------------------------------------------------- objects.c */
@@ -459,8 +466,8 @@ struct rn_w_srq *rn_w_srq_of(const struct rn_w_end *e);
 uint32_t rn_w_srq_posted(const struct rn_w_srq *s);
 void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
 		   struct rn_random *r);
-/* Takes the record of the receive @id, which has completed, from @s. Returns NULL if no
- * such receive was posted.
+/* Receive @id has completed. Removes its record from @s and returns it. Returns NULL if
+ * no such receive was posted.
  */
 struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id);
 
@@ -478,19 +485,21 @@ void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 /* ----------------------------------------------------------------- window.c */
 void rn_w_keys_create(struct rn_w_end *e);
 void rn_w_keys_destroy(struct rn_w_end *e);
-/* Makes a KEY step for a window or region: binds, registers, invalidates or deregisters
- * it, whichever is possible now.
+/* Performs a step KEY: binds, registers, invalidates or deregisters a window or region of
+ * @e, whichever is possible now.
  */
 void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
-/* Counts a packet that @e sends or receives, and deregisters the region if the number of
- * packets for that is reached.
+/* Counts a packet that @e sends or receives. If the deregistration of the region was
+ * scheduled for this packet, deregisters it.
  */
 void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e);
 void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
-/* Makes @wr, which is not posted yet, use a key of the peer, if a key fits. */
+/* @wr is a request that has not been posted. If a key of the peer fits it, changes @wr so
+ * that it uses that key.
+ */
 void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		  struct rn_random *r);
-/* Makes @wr take its bytes from the region of @e, if @e has a region. */
+/* If @e has a region, changes @wr so that it takes its bytes from the region. */
 void rn_w_key_gather(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		     struct rn_random *r);
 bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr);
@@ -517,8 +526,8 @@ void rn_w_check_datagram(struct rn_world *w, struct rn_w_end *e,
 /* ----------------------------------------------------------------- memory.c */
 extern const struct rn_mem_ops rn_w_mem_now, rn_w_mem_later;
 void rn_w_mem_init(struct rn_w_device *d);
-/* Takes a slot for @len bytes, which QP @qpn may access or, if @qpn is 0, any QP. Returns
- * RN_W_NONE if no slot is free.
+/* Takes a free slot for @len bytes. Only QP @qpn may access it; 0: any QP may. Returns
+ * its number, or RN_W_NONE if no slot is free.
  */
 uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 			uint32_t len, uint64_t pattern);
