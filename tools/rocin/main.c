@@ -91,9 +91,9 @@ static int help_of(const char *name)
 	return c ? run_command(c, 2, argv) : RN_EXIT_USAGE;
 }
 
-/* Was rocin started under the name of a remote shell? MPI launchers start commands on
- * other hosts by a program such as ssh; in a lab, a link of that name to rocin runs
- * `rocin lab-exec' instead.
+/* Returns true if @name, under which rocin was started, is that of a remote shell. MPI
+ * launchers start commands on other hosts by a program such as ssh. In a lab, a link with
+ * such a name leads to rocin, which then runs `rocin lab-exec'.
  */
 static bool is_lab_agent(const char *name)
 {

@@ -26,8 +26,7 @@
 
 /* ---- Statistics: medians, quartiles, and the test whether two samples differ ---- */
 
-/* Summary of a sample, in which values that are NAN are left out. @n: number of the
- * other values.
+/* Summary of a sample. Values that are NAN are left out; @n is the number of the others.
  */
 struct rn_bench_summary {
 	double median, q1, q3, min, max; /* values of the summary; NAN if n is 0 */
@@ -39,16 +38,18 @@ struct rn_bench_summary rn_bench_summarize(double *value, unsigned n);
 
 /* Difference between two samples. */
 struct rn_bench_shift {
-	/* Two-sided p of the Mann-Whitney test: probability of ranks that differ as much
-	 * if both samples come from the same distribution; 1 if a sample is empty.
+	/* Two-sided p-value of the Mann-Whitney test: probability that the ranks differ
+	 * this much although both samples come from the same distribution. 1 if a sample
+	 * is empty.
 	 */
 	double p;
 	/* Hodges-Lehmann estimate: median of all a / b; NAN if a sample is empty. */
 	double ratio;
 };
 
-/* Compares two sorted samples of positive values. p is exact for small samples without
- * ties, else from the normal approximation with corrections for ties and continuity.
+/* Compares two samples of positive values. The caller must have sorted them. The p-value
+ * is exact for small samples without ties; otherwise it is that of the normal
+ * approximation, with corrections for ties and continuity.
  */
 struct rn_bench_shift rn_bench_compare(double *a, unsigned a_count, double *b,
 				       unsigned b_count);
@@ -71,8 +72,8 @@ struct rn_bench_times {
 void rn_bench_times_add(struct rn_bench_times *t, uint64_t ns);
 void rn_bench_times_merge(struct rn_bench_times *t, const struct rn_bench_times *more);
 
-/* Returns a quantile: the time in ns that the fraction @share (0 .. 1) of the times does
- * not exceed, with an error of at most 3 %; NAN if the histogram is empty.
+/* Returns a quantile: the time in ns that is not exceeded by the fraction @share (0 .. 1)
+ * of the times. The error is at most 3 %. NAN: the histogram is empty.
  */
 double rn_bench_times_quantile(const struct rn_bench_times *t, double share);
 
@@ -134,8 +135,8 @@ struct rn_bench_end {
 	bool pinned; /* the process was bound to a processor */
 };
 
-/* Functions that measure one kind of thing, such as bandwidth over verbs. They return 0,
- * or -1 after rn_bench_fail().
+/* Functions that measure one kind of thing, such as bandwidth over verbs. Those that
+ * return int return 0, or -1 after they have called rn_bench_fail().
  */
 struct rn_bench_ops {
 	/* Connects with the other process for end->cell; sets @state. */
@@ -144,12 +145,12 @@ struct rn_bench_ops {
 	 * before each slice, outside of the measured time. May be NULL.
 	 */
 	void (*fill)(struct rn_bench_end *end, void *state);
-	/* Runs a time slice. @result: set only by the sender, in the unit of the item
+	/* Runs a time slice. Only the sender sets *@result; its unit is that of the item
 	 * that is measured (plan.h).
 	 */
 	int (*run)(struct rn_bench_end *end, void *state, double *result);
-	/* Checks the data. Called after both processes have ended the slice, outside of
-	 * the measured time. May be NULL.
+	/* Checks that the data were transferred. Called after both processes have ended
+	 * the slice, outside of the measured time. May be NULL.
 	 */
 	int (*check)(struct rn_bench_end *end, void *state);
 	/* Frees @state. Also called after open() has failed. */
@@ -173,18 +174,18 @@ int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
 		      size_t len);
 int rn_bench_meet(struct rn_bench_end *end);
 
-/* Must the receiver end its slice? Yes, if the sender has ended it or a process
- * has failed.
+/* Returns true if the receiver must end its slice, because the sender has ended it or a
+ * process has failed.
  */
 bool rn_bench_stopped(const struct rn_bench_end *end);
 
-/* Does the receiver, which has received @received units, expect more? After the sender
- * has ended the slice, the receiver takes the rest.
+/* Returns true if the receiver, which has received @received units so far, must expect
+ * more. When the sender has ended the slice, the receiver still takes what was sent.
  */
 bool rn_bench_has_more(const struct rn_bench_end *end, uint64_t received);
 
-/* The memory from which a measurement without verbs copies the payloads of packets, or
- * into which it copies them.
+/* The memory of a measurement without verbs: payloads of packets are copied from it, or
+ * to it.
  */
 struct rn_bench_message {
 	uint8_t *bytes;
@@ -192,8 +193,9 @@ struct rn_bench_message {
 	uint32_t len, at;
 };
 
-/* Returns the address of the next @payload bytes of the message, and advances @m->at by
- * @payload. If no further @payload bytes fit behind them, @m->at becomes 0.
+/* Returns the address of the next @payload bytes of the message, and advances @m->at
+ * behind them. If the rest of the message is then shorter than @payload, sets @m->at to
+ * 0.
  */
 static inline uint8_t *rn_bench_next_piece(struct rn_bench_message *m, uint32_t payload)
 {
@@ -211,18 +213,18 @@ static inline uint8_t *rn_bench_next_piece(struct rn_bench_message *m, uint32_t 
  */
 uint32_t rn_bench_copy_and_sum(uint8_t *dst, const uint8_t *src, uint32_t len);
 
-/* Measures a time slice in the sender. The first fifth of the time is a warm-up, which is
- * not counted.
+/* The sender's clock and counter for one time slice. The first fifth of the slice is a
+ * warm-up, which does not count.
  */
 struct rn_bench_meter {
 	struct rn_bench_end *end;
 	bool times; /* record the times between calls of rn_bench_meter_runs() */
-	/* Times at which the warm-up and the slice end; end_ns is set together
-	 * with start_ns.
+	/* Times in ns at which the warm-up ends and at which the slice ends. end_ns is
+	 * set when start_ns is.
 	 */
 	uint64_t warm_ns, end_ns;
-	/* Time at which counting started (0 during the warm-up); @start_at: the value of
-	 * @done then.
+	/* Time in ns at which counting started; 0 during the warm-up. @start_at: value
+	 * that @done had then.
 	 */
 	uint64_t start_ns, start_at;
 	uint64_t stop_ns, stop_at;
@@ -232,24 +234,24 @@ struct rn_bench_meter {
 
 void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end);
 
-/* Starts the meter as rn_bench_meter_start() does, and records round trip times: each
- * call of rn_bench_meter_runs() after the first one ends a round trip.
+/* Starts the meter as rn_bench_meter_start() does. In addition, each call of
+ * rn_bench_meter_runs() after the first one ends a round trip, whose time is recorded.
  */
 void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *end);
 
-/* Tells the meter that @done units have been transferred so far; @done never decreases.
- * Returns false when the slice is over.
+/* Tells the meter that @done units have been transferred since the start; @done never
+ * decreases. Returns false when the slice is over.
  */
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 
-/* Checks, in a loop that waits for packets or completions, whether to go on waiting.
- * Returns 0, or -1 if the other process has failed or ten seconds have passed since the
- * end of the slice.
+/* Called in a loop that waits for packets or completions. Returns 0 if the loop may go
+ * on, or -1 if the other process has failed or the slice should have ended ten seconds
+ * ago.
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
 
-/* Ends the slice in the sender, for a receiver that uses rn_bench_has_more(): waits until
- * all @sent units have arrived. Returns 0, or -1 if they do not.
+/* Ends the slice in the sender: waits until all @sent units have arrived at a receiver
+ * that uses rn_bench_has_more(). Returns 0, or -1 if they do not arrive.
  */
 int rn_bench_await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
 			   uint64_t sent);
@@ -304,9 +306,10 @@ static inline struct rn_bench_value *rn_bench_at(const struct rn_bench_results *
 	return &results->value[(size_t)round * plan->cells + cell];
 }
 
-/* Finds the device that Rocin's is compared with. Copies its name to @name; returns false
- * if there is none. A forked process calls the verbs for that, because the calling
- * process will fork again and must not have called any.
+/* Finds the device with which Rocin's is compared: @wish or, if that is NULL, the first
+ * that is not Rocin's. Copies its name to @name. Returns false if there is none. The
+ * verbs calls are made in a forked process, because the calling process will fork again
+ * and must not have called any.
  */
 bool rn_bench_find_beside(const char *wish, char *name, size_t len);
 
@@ -343,7 +346,8 @@ struct rn_bench_link {
  * The first link of a process opens end->device; closing the last link closes the device.
  * end->path_mtu becomes that of the device.
  *
- * Return: 0, or -1 after rn_bench_fail(). rn_bench_link_close() must be called in
+ * Return: 0, or -1 after rn_bench_fail(). rn_bench_link_close() must be called by the
+ * caller in
  *	both cases.
  */
 int rn_bench_link_open(struct rn_bench_end *end, const struct rn_bench_link_cfg *cfg,
@@ -375,7 +379,9 @@ struct rn_bench_verbs {
 	uint32_t rx_depth; /* number of receives posted to each QP */
 	uint32_t rx_slots;
 	size_t rx_offset, rx_stride;
-	/* number of requests that are posted to a QP before the next QP has its turn */
+	/* Number of requests that are posted to one QP, before it is the turn of the next
+	 * QP.
+	 */
 	uint32_t burst;
 	uint32_t share;		    /* maximum number of requests in flight of one QP */
 	uint32_t next_qp;	    /* index of the QP that posts next */
@@ -406,8 +412,8 @@ struct rn_bench_sent {
 	uint64_t all, local;
 };
 
-/* A team: the processes that measure all cells with the same environment variables and
- * the same number of processes.
+/* A team: the processes that measure a set of cells, all of which need the same
+ * environment variables and the same number of processes.
  */
 struct rn_bench_team {
 	struct rn_bench_cell like;
@@ -422,7 +428,7 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 
 /**
  * rn_bench_team_start() - Fork the processes of a team for cells like @cell
- * @team:	Out; rn_bench_team_end() must be called, also after a failure
+ * @team:	Out; the caller must call rn_bench_team_end(), also after a failure
  * @plan:	Must exist as long as the team
  *
  * Return: 0 or -errno.
@@ -444,12 +450,14 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 		     struct rn_bench_value *value, struct rn_bench_answer *answer,
 		     char *err, size_t err_len);
 
-/* Ends all processes and reaps them. Returns 0, or -1 if one ended with an error. */
+/* Ends all processes of the team and waits until they have ended. Returns 0, or -1 if one
+ * has ended with an error.
+ */
 int rn_bench_team_end(struct rn_bench_team *team);
 
 /* ------------------------ check that packets used UDP or the local wire as intended */
-/* Checks that the packets of a team went over the wire (UDP or local wire) that is to
- * be measured.
+/* Checks which wire the packets of a team have used: it must be the one that is to be
+ * measured (UDP or local wire).
  */
 
 struct rn_rocind;
@@ -548,9 +556,9 @@ struct rn_bench_baseline *rn_bench_baseline_read(const char *path, char *err,
 						 size_t err_len);
 void rn_bench_baseline_free(struct rn_bench_baseline *base);
 
-/* Sets `change` and `shift` of each row. A change is noise unless two conditions hold:
- * the Mann-Whitney test over the ratios of the rounds gives p < 0.01 after Holm's
- * correction for the number of rows, and the ratios have changed by more
+/* Sets `change` and `shift` of each row of @report. A change is called noise unless two
+ * conditions hold: the Mann-Whitney test over the ratios of the rounds gives p < 0.01
+ * after Holm's correction for the number of rows, and the ratios have changed by more
  * than 5 % (Hodges-Lehmann).
  */
 void rn_bench_baseline_compare(const struct rn_bench_baseline *base,

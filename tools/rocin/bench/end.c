@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* end.c - functions for one of the two processes of a pair: synchronisation, reports of
- * failures, measuring of time, QPs.
+/* end.c - functions for one of the two processes of a pair: synchronisation with the
+ * other one, reports of failures, measuring of time, QPs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +41,8 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 	return -1;
 }
 
-/* Fails because the other process has ended. That process has stored the reason, unless
- * it was killed.
+/* Reports a failure: the other process has ended. That process has stored the reason,
+ * unless it was killed. Returns -1.
  */
 static int fail_peer_gone(struct rn_bench_end *end)
 {
@@ -241,7 +241,9 @@ static struct ibv_context *open_by_name(const char *name)
 	return ctx;
 }
 
-/* Chooses the first RoCEv2 GID of the device, or its first GID if there is none. */
+/* Returns the index of the first RoCEv2 GID of the device. If there is none, returns the
+ * index of its first GID.
+ */
 static int choose_gid(const struct ibv_port_attr *port)
 {
 	static const union ibv_gid none;
@@ -494,7 +496,9 @@ void rn_bench_link_close(struct rn_bench_link *link)
 
 /* ---- Device that Rocin's is compared with ---- */
 
-/* Finds the device. Runs in a forked process, and writes the device's name to @fd. */
+/* Finds the device @wish, and writes its name to the descriptor @fd. Runs in a forked
+ * process.
+ */
 static void look_for(const char *wish, int fd)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

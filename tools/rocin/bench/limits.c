@@ -33,13 +33,13 @@ static void wait_a_little(unsigned spins)
 
 /* ---- Packets through a bare ring ---- */
 
-/* How packets get into the ring. Which is fastest depends on the caches that the two
- * processors share, so each is tried at the start of a slice.
+/* Ways to get a packet into the ring. Which of them is fastest depends on the caches that
+ * the two processors share, so each is tried at the start of a slice.
  */
 enum way {
 	ONE_PASS, /* copied straight into the ring while the CRC is computed */
-	/* copied into private memory while the CRC is computed, then into the ring by
-	 * rn_far_copy()
+	/* The packet is copied into private memory while its CRC is computed, and then
+	 * into the ring by rn_far_copy().
 	 */
 	BY_STRINGS,
 	/* the same, but copied into the ring by rn_far_copy_past(), past the caches */
@@ -121,8 +121,8 @@ static void put_packet(struct ring *r, uint64_t index)
 	atomic_store_explicit(&slot->sequence, index + 1, memory_order_release);
 }
 
-/* Ends a trial of one way to fill the ring, and chooses the next way or, after the last
- * trial, the best one.
+/* Ends the trial of one way to fill the ring. Chooses the way to be tried next; after the
+ * last trial, the best one.
  */
 static void next_trial(struct ring *r, uint64_t now)
 {
@@ -232,7 +232,9 @@ static void clear_lines(struct rn_bench_end *end, void *state)
 	atomic_store(&end->shared->back, 0);
 }
 
-/* Waits until the other process has written @trip. Return: false if the slice is over. */
+/* Waits until the other process has written @trip to the cache line. Returns false if the
+ * slice is over.
+ */
 static bool await_line(const struct rn_bench_end *end, const _Atomic uint64_t *line,
 		       uint64_t trip)
 {

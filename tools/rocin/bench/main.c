@@ -92,9 +92,9 @@ static bool opens_device(const struct rn_bench_cell *cell)
 	return rn_bench_item_info[cell->item].family == RN_BENCH_VERBS;
 }
 
-/* Opens the cells that need a device if @device, else the other cells. Cells with a
- * device are opened first, because the path MTU of the device is the packet size of the
- * others.
+/* Opens the cells that need a device if @device is true, else the other cells. The caller
+ * opens cells with a device first, because the path MTU of the device is the packet size
+ * of the others.
  */
 static int open_cells(struct run *r, bool device)
 {
@@ -133,8 +133,8 @@ static int pin_teams(struct run *r)
 	return 0;
 }
 
-/* Runs a time slice. Repeats it if its packets used another wire than intended: a local
- * wire is set up during the first slice.
+/* Runs a time slice. If its packets have used another wire than intended, runs it again,
+ * because a local wire is set up only during the first slice.
  */
 static int run_slice(struct run *r, const struct rn_bench_order *order)
 {
@@ -183,7 +183,7 @@ static int run_all(struct run *r)
 
 /**
  * measure_rounds() - Measure all cells of a plan
- * @results:	Out; free_results() must be called, also after a failure
+ * @results:	Out; the caller must call free_results(), also after a failure
  * @err:	Out on failure: error text
  *
  * All processes started by this function have ended when it returns; they also end if the

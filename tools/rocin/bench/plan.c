@@ -145,8 +145,8 @@ static bool can_spread(enum rn_bench_item item)
 	return info->family == RN_BENCH_VERBS && info->kind != RN_BENCH_LAT;
 }
 
-/* Sets the parameters that have no effect on the item to their defaults, so that equal
- * cells compare equal.
+/* Sets each parameter of the cell that has no effect on its item to the default. So cells
+ * that measure the same compare equal.
  */
 static void normalize_cell(struct rn_bench_cell *cell)
 {
@@ -226,15 +226,15 @@ static const char no_local[] = "not built";
  */
 /* clang-format off */
 static const struct bar {
-	/* text for the work that is measured, and the two cells whose values are
-	 * compared; cells NULL: the ratio is not measured here, because a test checks it
+	/* Text for the work that is measured, and the two cells whose values are
+	 * compared. Cells NULL: the ratio is not measured here, because a test checks it.
 	 */
 	const char *work, *over, *under;
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
-	/* cell that must be at least as fast as @under, else the ratio gets no verdict;
-	 * NULL: it always gets one
+	/* The ratio gets a verdict only if this cell is at least as fast as @under. NULL:
+	 * it always gets one.
 	 */
 	const char *only_if;
 } bars[] = {
@@ -280,8 +280,8 @@ static const struct bar {
 	  "send_lat:processes=4", "udp_lat:processes=4", RN_BENCH_TAIL_LATER, RN_BENCH_AT_MOST, 1000, NULL },
 };
 
-/* The items that items over verbs are compared with, if the run has them with the same
- * size and number of processes.
+/* For items over verbs: the item with which each is compared. The comparison is made if
+ * the run has both, with the same size and number of processes.
  */
 static const struct {
 	enum rn_bench_kind kind;
@@ -325,7 +325,9 @@ static int find_cell(const struct rn_bench_plan *plan, const struct rn_bench_cel
 	return -1;
 }
 
-/* Adds a cell unless the plan has an equal one. Returns its index or -E2BIG. */
+/* Adds a cell, unless the plan has an equal one. Returns the index of the cell in the
+ * plan, or -E2BIG.
+ */
 static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell)
 {
 	int at = find_cell(plan, cell);
@@ -344,8 +346,7 @@ static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell
 struct choices {
 	const struct rn_bench_args *args;
 	const struct rn_bench_machine *machine;
-	/* The user has named the cell, so it is an error if the cell cannot be measured.
-	 */
+	/* The user has named the cell. So if it cannot be measured, this is an error. */
 	bool by_name;
 };
 
@@ -440,8 +441,8 @@ static int add_standard(struct rn_bench_plan *plan, const struct choices *c)
 	return rc;
 }
 
-/* Adds the cells of each message size one after the other, so that cells that are
- * compared with each other are measured soon after each other.
+/* Adds cells for all message sizes, one size after the other. So cells that are compared
+ * with each other are measured soon after each other.
  */
 static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 {
@@ -550,8 +551,8 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 			continue;
 		normalize_cell(&other);
 		under = find_cell(plan, &other);
-		/* If there is no cell of this size, the cell of the standard size is
-		 * used, since 8 bytes take as long as 64.
+		/* If there is no cell of this size, the cell of the standard size takes
+		 * its place, because 8 bytes take as long as 64.
 		 */
 		if (under < 0 && other.len < standard) {
 			other.len = standard;
@@ -590,8 +591,8 @@ void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 
 /* ---- Length and number of time slices ---- */
 
-/* Chooses length and number of the time slices. The warm-up takes a fifth of a slice, and
- * there are pauses between slices.
+/* Chooses the length and the number of the time slices. A fifth of each slice is the
+ * warm-up, and there are pauses between slices.
  */
 static void choose_slices(const struct rn_bench_args *args, struct rn_bench_plan *plan)
 {

@@ -170,7 +170,9 @@ struct rn_bench_args {
 	bool pin;
 	/* setting of ROCIN_NETDEVS; NULL: that of the environment, else the default */
 	const char *netdevs;
-	/* Name of the device to compare with; NULL: the first one that is not Rocin's. */
+	/* Name of the device with which Rocin's is compared. NULL: the first one that is
+	 * not Rocin's.
+	 */
 	const char *beside;
 	const char *plot; /* name of a file for the picture, or NULL */
 	const char *save; /* name of a file for the JSON, or NULL */
@@ -178,7 +180,9 @@ struct rn_bench_args {
 	const char *baseline;
 };
 
-/* Parses the options. Ends the process for --help and for wrong options, as argp does. */
+/* Parses the options into @args. As argp does, ends the process for --help and for wrong
+ * options.
+ */
 void rn_bench_args_parse(int argc, char **argv, struct rn_bench_args *args);
 
 /* ---------------------------------------------------------------- the plan of a run */
@@ -217,8 +221,8 @@ struct rn_bench_ratio {
 	/* description of the work if the ratio has a target; else NULL */
 	const char *work;
 	unsigned over, under; /* indices of the two cells; valid if why_not is NULL */
-	/* The ratio is judged only if cell @only_if reaches cell @under: where raw UDP is
-	 * slower than TCP, nothing over UDP can be as fast.
+	/* The ratio is judged only if cell @only_if is at least as fast as cell @under:
+	 * where raw UDP is slower than TCP, nothing over UDP can be as fast as TCP.
 	 */
 	bool has_condition;
 	unsigned only_if;

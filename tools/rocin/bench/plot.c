@@ -16,8 +16,8 @@ enum {
 	FOOT = 46,
 	LEGEND_LINE = 18,
 	LEGEND_COLUMNS = 2,
-	/* Positions of the columns of the legend: the longest name needs nearly half of
-	 * the width.
+	/* Positions of the two columns of the legend. The longest name needs nearly half
+	 * of the width.
 	 */
 	LEGEND_LEFT = 2,
 	LEGEND_STEP = 284,
@@ -108,7 +108,9 @@ static void widen(struct panel *p, const struct rn_bench_cell *cell,
 	p->high = fmax(p->high, log10(s->q3));
 }
 
-/* Lays out a panel for the cells of a kind. Returns false if there are none. */
+/* Lays out a panel at @x for the cells of @kind. Returns false if the report has no such
+ * cells.
+ */
 static bool lay_out(struct panel *p, const struct rn_bench_report *r,
 		    enum rn_bench_kind kind, unsigned x)
 {
@@ -232,7 +234,9 @@ static void draw_points(FILE *to, const struct panel *p, const struct rn_bench_r
 	}
 }
 
-/* Draws the quartiles as a band, and the median as a line with a dot at each size. */
+/* Draws a series: a band from the lower to the upper quartile, and a line through the
+ * medians, with a dot at each size.
+ */
 static void draw_series(FILE *to, const struct panel *p, const struct rn_bench_report *r,
 			const struct series *s)
 {

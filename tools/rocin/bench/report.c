@@ -537,8 +537,8 @@ static json_t *find_rounds(const struct rn_bench_baseline *base, const char *nam
 	return NULL;
 }
 
-/* Copies the positive numbers in a JSON array and ignores other elements. Returns the
- * number of those copied.
+/* Copies those elements of a JSON array that are positive numbers, and ignores the
+ * others. Returns how many it has copied.
  */
 static unsigned copy_rounds(const json_t *rounds, double value[RN_BENCH_ROUNDS_MAX])
 {

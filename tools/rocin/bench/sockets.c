@@ -21,8 +21,8 @@
  * and yield the processor between two polls.
  */
 
-/* First byte of a message: LAST in the last message of a slice, MORE in the others. The
- * last byte of each is PAD.
+/* Values of the first byte of a message: LAST in the last message of a slice, MORE in the
+ * others. The last byte of each message is PAD.
  */
 enum {
 	MORE = 0x11,
@@ -106,8 +106,8 @@ static void close_tcp(void *state)
 	free(t);
 }
 
-/* Can the call that failed simply be repeated? Yields the processor if the socket was
- * not ready.
+/* Returns true if the call that has failed can simply be repeated. Yields the processor
+ * before that if the socket was not ready.
  */
 static bool may_repeat(const struct rn_bench_end *end)
 {
@@ -132,7 +132,7 @@ static int write_message(struct rn_bench_end *end, const struct tcp *t)
 	return 0;
 }
 
-/* Reads a message. @count: count bytes as soon as they arrive, and not only
+/* Reads a message. @count true: counts bytes as soon as they arrive; false: counts only
  * whole messages.
  */
 static int read_message(struct rn_bench_end *end, struct tcp *t, bool count)
@@ -206,8 +206,8 @@ static int run_tcp_lat(struct rn_bench_end *end, void *state, double *result)
 /* ---- memcpy ---- */
 
 enum {
-	/* Distance between the buffers. With equal offsets within a page, copies are slow
-	 * on some machines.
+	/* Distance in bytes by which the second buffer is moved. If both buffers had the
+	 * same offset in a page, copies would be slow on some machines.
 	 */
 	APART = 1024,
 	COPY_AT_LEAST = 65536 /* number of bytes copied before the clock is read again */
@@ -284,8 +284,8 @@ enum {
 	CHARGE = 768,
 	BATCH = 32,
 	WINDOW_MAX = 1024, /* maximum number of packets in flight without GSO */
-	/* maximum number of packets in flight of a sender that waits for
-	 * acknowledgements: a usual depth of a send queue
+	/* Maximum number of packets in flight if the sender waits for acknowledgements.
+	 * It is a usual depth of a send queue.
 	 */
 	WINDOW_ACKED = 128,
 	ACK_LEN = 8, /* length of an acknowledgement in bytes */
@@ -319,8 +319,8 @@ struct udp {
 	struct mmsghdr msg[BATCH];
 };
 
-/* Half of the buffer is used, because the kernel frees space only some time after
- * a read.
+/* Only half of the receive buffer is used, because the kernel frees space only some time
+ * after a read.
  */
 static void choose_window(struct udp *u)
 {
@@ -429,7 +429,9 @@ static void close_udp(void *state)
 	free(u);
 }
 
-/* Did the call fail for a temporary reason, so that it can simply be repeated? */
+/* Returns true if the call has failed for a temporary reason, so that it can simply be
+ * repeated.
+ */
 static bool is_transient(void)
 {
 	return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
@@ -492,7 +494,9 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 	return 0;
 }
 
-/* Sends a super-packet. Return: 1, 0 if that did not work for now, -1 after a failure. */
+/* Sends a super-packet. Returns 1, 0 if the socket does not take it now, or -1 after a
+ * failure.
+ */
 static int send_super_packet(struct rn_bench_end *end, struct udp *u)
 {
 	if (u->message.bytes && !u->is_built)
@@ -510,8 +514,8 @@ static int send_super_packet(struct rn_bench_end *end, struct udp *u)
 static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 			      struct rn_bench_meter *m)
 {
-	/* Half of the buffer is used, because the kernel frees space only some time after
-	 * a read.
+	/* Only half of the receive buffer is used, because the kernel frees space only
+	 * some time after a read.
 	 */
 	uint64_t window = u->rcvbuf / 2 / (u->super_len + 4096), sent = 0, received;
 
@@ -532,8 +536,8 @@ static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 	return rn_bench_await_arrival(end, m, sent);
 }
 
-/* Waits for a message. @m is NULL in the receiver, which stops when the sender ends
- * the slice.
+/* Waits for a message. @m: meter of the sender; NULL in the receiver, which stops waiting
+ * when the sender ends the slice.
  */
 static int await_message(struct rn_bench_end *end, struct udp *u,
 			 struct rn_bench_meter *m)
@@ -563,8 +567,8 @@ static int send_message(struct rn_bench_end *end, struct udp *u)
 	return 0;
 }
 
-/* Returns the number of packets of the next call, after @done ones. It does not go beyond
- * the end of a window that is acknowledged.
+/* Returns how many packets the next call sends when @done have been sent. It does not go
+ * beyond the end of a window that is acknowledged as a whole.
  */
 static unsigned batch_of(const struct udp *u, uint64_t done)
 {
@@ -689,8 +693,8 @@ static bool is_member(const struct rn_bench_team *team, pid_t pid)
 	return false;
 }
 
-/* Adds up the counters of the team. Returns the number of its processes that rocind
- * knows, or a negative errno with an error text in @err.
+/* Adds up the packet counters of the team's processes. Returns the number of those
+ * processes that rocind knows, or a negative errno with an error text in @err.
  */
 static int add_up(struct rn_rocind *daemon, const struct rn_bench_team *team,
 		  struct rn_bench_sent *sum, char *err, size_t err_len)

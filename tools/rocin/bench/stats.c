@@ -6,8 +6,8 @@
 
 #include "bench.h"
 
-/* For larger samples than EXACT_MAX the normal approximation is good, and computing the
- * exact p-value would take long.
+/* Largest sample for which the p-value is computed exactly. For larger ones that would
+ * take long, and the normal approximation is good.
  */
 enum {
 	/* Maximum sample size for which the exact distribution is computed. */
@@ -54,8 +54,8 @@ struct rn_bench_summary rn_bench_summarize(double *value, unsigned n)
 
 /* ---- Mann-Whitney test, Hodges-Lehmann estimate and Holm's correction ---- */
 
-/* Returns the Mann-Whitney statistic U: the number of pairs in which a is greater; ties
- * count as half. Both samples are sorted.
+/* Returns the Mann-Whitney statistic U of two sorted samples: the number of pairs (a, b)
+ * in which a is greater. Pairs of equal values count as half.
  */
 static double u_of(const double *a, unsigned n, const double *b, unsigned m)
 {
@@ -72,7 +72,9 @@ static double u_of(const double *a, unsigned n, const double *b, unsigned m)
 	return u;
 }
 
-/* Returns the sum of t^3 - t over the groups of t equal values in both samples. */
+/* Returns the sum of t^3 - t over all groups of equal values, where t is the number of
+ * values of both samples in the group. Both samples are sorted.
+ */
 static double tie_sum(const double *a, unsigned n, const double *b, unsigned m)
 {
 	unsigned i = 0, j = 0;
@@ -90,9 +92,10 @@ static double tie_sum(const double *a, unsigned n, const double *b, unsigned m)
 	return sum;
 }
 
-/* Returns the exact p-value. ways(n, m, u) is the number of orders of n and m values with
- * statistic u: ways(n, m, u) = ways(n - 1, m, u - m) + ways(n, m - 1, u). It is computed
- * for all n at once.
+/* Returns the exact p-value of statistic @u for samples of @n and @m values. ways(n, m,
+ * u) is the number of orders of n and m values that have the statistic u. It follows from
+ * ways(n, m, u) = ways(n - 1, m, u - m) + ways(n, m - 1, u), and is computed for all n at
+ * once.
  */
 static double exact_p(unsigned n, unsigned m, double u)
 {
@@ -164,8 +167,9 @@ void rn_bench_holm(double *p, unsigned n)
 {
 	double floor = 0;
 
-	/* Multiplies the smallest p that is left by the number of those left, again and
-	 * again. A simple search suffices, as n is small.
+	/* Holm's method: takes the smallest p that is left, and multiplies it by the
+	 * number of those left, again and again. A simple search suffices, because n is
+	 * small.
 	 */
 	for (unsigned done = 0; done < n; done++) {
 		unsigned least = n;

@@ -80,9 +80,9 @@ static int run_slice(struct rn_bench_end *end, void *state, double *result)
 	return rn_bench_meet(end);
 }
 
-/* Binds this thread to a processor. Called after the devices were opened, so that the
- * plugin's own thread is not bound. If there is one pair, its two processes have
- * different processors; several pairs share two processors.
+/* Binds this thread to a processor. Must be called after the devices were opened, so that
+ * the plugin's own thread is not bound. If there is only one pair (@alone), each of its
+ * processes gets a processor of its own; several pairs share two processors.
  */
 static bool pin(const struct rn_bench_end *end, bool alone)
 {
@@ -103,8 +103,8 @@ static bool pin(const struct rn_bench_end *end, bool alone)
 	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
 }
 
-/* Binds the process to a processor, unless it is already bound. @cell: any cell of the
- * team, since all of them have the same number of pairs.
+/* Binds the process to a processor, unless it is bound already. @cell: any cell of the
+ * team, because all of them have the same number of pairs.
  */
 static int pin_for(struct member *m, unsigned cell)
 {
@@ -158,8 +158,8 @@ static bool next_order(int fd, struct rn_bench_order *order)
 	return n == sizeof(*order) && order->what != RN_BENCH_ORDER_END;
 }
 
-/* Executes the orders that come from @fd, until RN_BENCH_ORDER_END comes or the process
- * that sends them ends. Does not return.
+/* Executes the orders that come from @fd. Ends this process when RN_BENCH_ORDER_END
+ * comes, or when the process that sends orders has ended.
  */
 static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *plan,
 			bool pin, int fd)
@@ -261,8 +261,8 @@ static int start_process(const struct start *s, struct rn_bench_pair *pair,
 	pair->pid[role] = fork();
 	if (pair->pid[role] == 0) {
 		close(fd[0]);
-		/* Close the other process's socket for orders; if it stayed open here,
-		 * that process would not notice the end of the parent.
+		/* The other process's socket for orders must be closed here. If it stayed
+		 * open, that process would not notice when the parent ends.
 		 */
 		if (role == RN_BENCH_RECEIVER)
 			close(pair->fd[RN_BENCH_SENDER]);
@@ -322,8 +322,8 @@ static void fail_all(struct rn_bench_team *team)
 			atomic_store(&team->pair[i].shared->failed, true);
 }
 
-/* Writes the reason of a failure to @err: the text that a process has stored, or else how
- * process @ended ended (-1: none has). Returns -1.
+/* Writes the reason of a failure to @err: the text that a process has stored or, if there
+ * is none, how process number @ended has ended (-1: none has ended). Returns -1.
  */
 static int explain(struct rn_bench_team *team, int ended, char *err, size_t err_len)
 {

@@ -45,8 +45,8 @@ enum {
 	RX_PER_TX = 4,
 	BURST = 32,
 	INLINE_MAX = 256,
-	/* bit position of the QP's index in wr_id; the bits below it are the number of
-	 * requests that the completion stands for
+	/* In wr_id, the bits from this one on are the index of the QP. The bits below it
+	 * are the number of requests for which the completion stands.
 	 */
 	QP_SHIFT = 32
 };
@@ -149,8 +149,8 @@ static int take_completion(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return post_recv(end, v, qp);
 }
 
-/* Calls ibv_poll_cq() once, counts the completions, and posts a new receive for each one
- * that was used. Returns the number of completions, or -1 after rn_bench_fail().
+/* Calls ibv_poll_cq() once, counts the completions, and posts a new receive for each
+ * receive that was used. Returns the number of completions, or -1 after rn_bench_fail().
  */
 static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
@@ -165,8 +165,8 @@ static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return n;
 }
 
-/* Polls until the sender has ended the slice and no more completions come. Returns 0
- * or -1.
+/* Polls in the receiver until the sender has ended the slice and no more completions
+ * come. Returns 0, or -1 after a failure.
  */
 static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
@@ -235,7 +235,8 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	v->events = shape[cell->item].events;
 	v->len = cell->len;
 	choose_depths(v, cell);
-	/* With several QPs the order of arrival is unknown, so all messages use one slot.
+	/* With several QPs it is not known in which order messages arrive, so all of them
+	 * use one slot.
 	 */
 	v->rx_slots = v->len >= OVERLAP_LEN || cell->qps > 1 ? 1 : v->rx_depth;
 	v->rx_stride = (v->len + 63) & ~(size_t)63;
@@ -413,8 +414,8 @@ const struct rn_bench_ops rn_bench_stream_ops = {
  */
 
 enum {
-	/* SEND ping-pong: one send in this many is signaled. The others need no
-	 * completion, as the reply shows that they have completed.
+	/* In a SEND ping-pong, one of this many sends is signaled. The others need no
+	 * completion, because the reply shows that they have completed.
 	 */
 	SIGNAL_EVERY = 32,
 	/* Number of polls after which to check whether the other process has failed. */
@@ -445,8 +446,8 @@ static int sleep_for_event(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return poll_and_refill(end, v);
 }
 
-/* Waits for the next message of a ping-pong. Returns 1 when it has come, 0 when the
- * sender has ended the slice, -1 on failure.
+/* Waits for the next message of a ping-pong. Returns 1 when it has come, 0 if the sender
+ * has ended the slice, or -1 after a failure.
  */
 static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		      struct rn_bench_meter *m)
@@ -525,7 +526,7 @@ static int run_ping(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	}
 	if (!v->events)
 		return 0;
-	/* The receiver may sleep, so that it does not see the flag; one more message
+	/* The receiver may be asleep, and then it does not see the flag. One more message
 	 * wakes it.
 	 */
 	atomic_store(&end->shared->stop, true);

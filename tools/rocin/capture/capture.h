@@ -12,8 +12,8 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* ------------------------------------------------------ sources of captured packets */
-/* The captured devices; the packets in their rings are merged into one stream, ordered
- * by time.
+/* The devices that are captured. The packets in their rings are merged into one stream,
+ * in the order of their times.
  */
 
 enum {
@@ -28,8 +28,8 @@ TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
 
 struct rn_capture_source {
 	struct rn_capture_source *next;
-	/* ring and names of the source; the descriptors in it were closed after they had
-	 * been mapped or read
+	/* Ring and names of the device. The descriptors in it are closed, because the
+	 * ring has been mapped and the names have been read.
 	 */
 	struct rn_rocind_tap tap;
 	char program[32]; /* name of the program; may contain any bytes */
@@ -40,8 +40,8 @@ struct rn_capture_source {
 	unsigned queued;
 	struct rn_capture_queue queue; /* packets read from the ring, the oldest first */
 	struct rn_capture_reader reader;
-	/* Used by the writer: the number of the file in which this source was last
-	 * described, and the number of its interface there.
+	/* For the writer: number of the file in which this device was described last, and
+	 * number of its interface in that file.
 	 */
 	uint32_t file, interface;
 };
@@ -51,13 +51,14 @@ struct rn_capture_sources {
 	uint64_t packets, missed; /* packet counts of sources that were freed */
 };
 
-/* Adds a device, and takes over the descriptors in @tap. Returns 0, or -errno; then the
- * device is not captured.
+/* Adds a device, and takes over the descriptors in @tap. Returns 0, or -errno if the
+ * device cannot be captured; the descriptors are closed in both cases.
  */
 int rn_capture_sources_add(struct rn_capture_sources *all,
 			   const struct rn_rocind_tap *tap);
 
-/* Marks a device, or all of them, as gone. The packets left in the rings are still read.
+/* Marks the device @id, or all devices, as gone. Packets that are left in their rings are
+ * still read.
  */
 void rn_capture_sources_end(struct rn_capture_sources *all, uint64_t id);
 void rn_capture_sources_end_all(struct rn_capture_sources *all);
@@ -79,8 +80,8 @@ typedef int (*rn_capture_on_packet)(void *ctx, struct rn_capture_source *source,
 int rn_capture_sources_read(struct rn_capture_sources *all, uint64_t now,
 			    rn_capture_on_packet on_packet, void *ctx);
 
-/* Returns the number of packets so far, and of those that were lost because a ring
- * was full.
+/* Sets *@packets to the number of packets so far, and *@missed to the number of those
+ * that were lost because a ring was full.
  */
 void rn_capture_sources_count(const struct rn_capture_sources *all, uint64_t *packets,
 			      uint64_t *missed);
@@ -106,8 +107,8 @@ struct rn_capture_filter_code;
 struct rn_capture_filter_code *rn_capture_filter_new(const char *text, char *err,
 						     size_t err_len);
 
-/* Does the packet pass the filter? A filter of NULL passes every packet. Bytes that were
- * cut off are not examined.
+/* Returns true if the packet passes the filter. A filter of NULL passes every packet.
+ * Bytes that the capture has cut off are not examined.
  */
 bool rn_capture_filter_passes(const struct rn_capture_filter_code *f,
 			      const struct rn_capture_packet *packet);
@@ -120,8 +121,8 @@ void rn_capture_filter_free(struct rn_capture_filter_code *f);
 
 struct rn_capture_file_cfg {
 	const char *path; /* path of the file; "-": standard output */
-	/* write a pcap file, which has no comments and no interface names, instead of
-	 * pcapng
+	/* True: the file is a pcap file, which has no comments and no interface names.
+	 * False: it is a pcapng file.
 	 */
 	bool classic;
 	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */

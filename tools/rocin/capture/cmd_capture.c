@@ -28,13 +28,13 @@ enum {
 	OPT_BUFFER,
 	OPT_QUIET,
 	BUFFER_DEFAULT_KIB = 32 << 10,
-	/* Intervals in ms at which the rings are read, after packets were found (BUSY_MS)
-	 * and otherwise. Nothing wakes this process when packets come.
+	/* Intervals in ms at which the rings are read: BUSY_MS if the last reading has
+	 * found packets, else IDLE_MS. Nothing wakes this process when packets come.
 	 */
 	BUSY_MS = 1,
 	IDLE_MS = 10,
-	/* return value of functions: as many packets as the user asked for have been
-	 * captured
+	/* Value that functions return when as many packets have been captured as the user
+	 * has asked for.
 	 */
 	DONE = 1,
 };
@@ -217,8 +217,8 @@ static int read_all(struct capture *c, uint64_t now)
 	return rc ? rc : flushed;
 }
 
-/* Captures until a signal, a limit or an error ends it. Returns 0, DONE, or -errno
- * of writing.
+/* Captures until a signal, a limit or an error ends it. Returns 0, DONE, or -errno if the
+ * file could not be written.
  */
 static int capture_to_end(struct capture *c)
 {

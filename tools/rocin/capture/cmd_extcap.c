@@ -2,9 +2,9 @@
 /* cmd_extcap.c - `rocin extcap`: makes the devices available as interfaces in Wireshark.
  *
  * Wireshark runs each program in its extcap directory, with an option for each question,
- * and reads the answer from standard output, in the format of extcap(4). Then it runs the
- * program to write packets to a FIFO. A link extcap/rocin to this program suffices:
- * main() recognises the options.
+ * and reads the answer from standard output, in the format of extcap(4). To capture, it
+ * runs the program once more, which then writes packets to a FIFO. A link extcap/rocin to
+ * this program suffices: main() recognises the options.
  *
  * Source: extcap(4) and doc/extcap_example.py of Wireshark 4.0.
  */
@@ -32,8 +32,8 @@
 
 /* ----------------------------------------------------------------- link for Wireshark */
 /* The link to this program in the user's extcap directory, by which Wireshark finds it.
- * The path of the directory depends on version and settings, so wireshark or tshark is
- * run to print it.
+ * The path of that directory depends on version and settings, so this code runs wireshark
+ * or tshark, which print it.
  */
 
 #define LINK_NAME "rocin"
@@ -67,8 +67,8 @@ static void take_line(struct folders *f, char *line)
 	}
 }
 
-/* Starts @program with options that make it print its directories. Returns the id of the
- * process, or -1; *@from reads its standard output.
+/* Starts @program with options that make it print its directories. Returns its process
+ * id, and sets *@from to a stream that reads its standard output. Returns -1 on failure.
  */
 static pid_t start_program(char *program, FILE **from)
 {
@@ -147,7 +147,9 @@ static int make_directories(const char *dir)
 	return 0;
 }
 
-/* Fails if the path exists and is not a symbolic link. An old link is replaced. */
+/* Checks that the path is free for a new link: nothing is there, or an old link, which
+ * will be replaced. Otherwise returns -errno with an error text.
+ */
 static int check_old(const char *link, char *text, size_t len)
 {
 	struct stat st;
@@ -178,8 +180,8 @@ static bool is_installed(const struct folders *f, char *path)
 	       access(path, X_OK) == 0;
 }
 
-/* Installs the link to this program in Wireshark's folder. @text: out, a sentence that
- * says what was done, or why it failed. Returns 0 or -errno.
+/* Installs the link to this program in Wireshark's directory. Writes a sentence to @text
+ * that says what was done, or why it failed. Returns 0 or -errno.
  */
 static int install_link(char *text, size_t len)
 {
@@ -282,8 +284,8 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Returns NULL for an empty text: an empty field of Wireshark's dialog means that the
- * option is not given.
+/* Returns @arg, or NULL if it is empty: an empty field of Wireshark's dialog means that
+ * the option is not given.
  */
 static const char *text_or_null(const char *arg)
 {
@@ -395,8 +397,8 @@ static void print_interface(const char *device, const char *ifname)
 	printf("interface {value=%s}{display=RDMA device on %s}\n", device, ifname);
 }
 
-/* Is the device of entry @at listed in no earlier entry and not in @devs? A program that
- * was started with another ROCIN_NETDEVS may have devices that are not in @devs.
+/* Returns true if the device of entry @at is in no earlier entry of @programs, and not in
+ * @devs. A program that was started with another ROCIN_NETDEVS may have such devices.
  */
 static bool is_new(const struct rn_netdev *devs, int count,
 		   const struct rn_stats_list *programs, size_t at)
@@ -446,8 +448,8 @@ static void print_name(const char *name)
 		putchar(strchr("{}\\\n", *name) ? '?' : *name);
 }
 
-/* Prints the values of the list with number @arg, which are the programs that have
- * device @interface.
+/* Prints the values for the list of Wireshark's dialog that has number @arg: the programs
+ * that have device @interface.
  */
 static void print_processes(const char *interface, int arg)
 {
@@ -490,7 +492,9 @@ static void print_config(const struct extcap_args *args)
 	print_processes(args->interface, 0);
 }
 
-/* Prints an error text if the filter is wrong; prints nothing if it is correct. */
+/* Checks a filter. If it is wrong, prints an error text; if it is correct, prints
+ * nothing.
+ */
 static int judge_filter(const char *text)
 {
 	char why[256];

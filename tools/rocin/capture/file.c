@@ -86,8 +86,8 @@ static int close_file(struct rn_capture_file *f)
 	int rc = 0;
 
 	errno = 0;
-	/* fflush() comes first, because errors in writing the last bytes are not reported
-	 * when libpcap closes the stream.
+	/* fflush() is called first, because errors of writing the last bytes are not
+	 * reported when libpcap closes the stream.
 	 */
 	if (f->dumper && fflush(f->out) != 0)
 		rc = last_error();

@@ -143,7 +143,8 @@ static void take_diagnostic(struct rn_capture_source *s)
 	}
 }
 
-/* Reads a packet from the ring. Returns 0, or -ENOMEM; then the record stays in the ring.
+/* Reads a packet from the ring of @s. Returns 0, or -ENOMEM; then the packet stays in the
+ * ring.
  */
 static int take_packet(struct rn_capture_source *s)
 {
@@ -176,7 +177,8 @@ static void read_ahead(struct rn_capture_source *s)
 		s->has_ended = s->is_dry = true;
 }
 
-/* Finds the source that has the oldest packet; NULL if no source has a packet. */
+/* Returns the source whose next packet is the oldest, or NULL if no source has a packet.
+ */
 static struct rn_capture_source *oldest(const struct rn_capture_sources *all)
 {
 	struct rn_capture_source *found = NULL;

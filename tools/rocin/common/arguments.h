@@ -16,13 +16,15 @@
 		"json", 'j', NULL, 0, "Print JSON", group \
 	}
 
-/* Parses a number from @least to @most, decimal or hexadecimal with 0x, without sign and
- * spaces. Returns false if @text is no such number; then @number is not written.
+/* Parses a number from @least to @most: decimal, or hexadecimal with 0x, without sign and
+ * spaces. Sets *@number and returns true, or returns false, with *@number unchanged, if
+ * @text is no such number.
  */
 bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
-/* Parses a number of seconds from @least to @most, which may have a fraction. Returns
- * false if @text is no such number; then @seconds is not written.
+/* Parses a number of seconds from @least to @most, which may have a fraction. Sets
+ * *@seconds and returns true, or returns false, with *@seconds unchanged, if @text is no
+ * such number.
  */
 bool rn_read_seconds(const char *text, double least, double most, double *seconds);
 

@@ -8,9 +8,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* To be called in a child process: makes the kernel kill it when its parent ends.
- * @parent: process id of the parent, from getpid() before the fork. If the parent ended
- * before this call, the kernel would never send the signal, so the child exits here.
+/* Must be called in a child process. Makes the kernel kill the child when its parent
+ * ends. @parent: process id of the parent, from getpid() before the fork. If the parent
+ * has ended before this call, the kernel would never kill the child, so the child exits
+ * here.
  */
 static inline void rn_end_with_parent(pid_t parent)
 {

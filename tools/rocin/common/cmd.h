@@ -8,7 +8,7 @@
 #include "rocin/types.h"
 
 /* Exit statuses of rocin itself, the same as those of env(1) and nohup(1). When rocin
- * runs a program, its exit status is that of the program.
+ * runs a program, rocin's exit status is that of the program.
  */
 enum {
 	RN_EXIT_FAILURE = 1, /* the command did not succeed */
@@ -61,7 +61,7 @@ int rn_cmd_stop(int argc, char **argv);
  */
 int rn_cmd_lab_exec(int argc, char **argv);
 
-/* Hidden command `rocin probe', which `rocin doctor` runs in the environment in which
+/* Hidden command `rocin probe'. `rocin doctor` runs it in the environment in which
  * programs find the devices.
  */
 int rn_cmd_probe(int argc, char **argv);

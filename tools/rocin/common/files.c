@@ -10,8 +10,9 @@ enum {
 	FIRST_ROOM = 1 << 16, /* first size of the buffer in bytes; doubled as needed */
 };
 
-/* Reads all of @from into @*bytes, which it allocates, and adds a NUL. Returns the number
- * of bytes, or -errno.
+/* Reads all of @from into memory that it allocates, and appends a NUL. Sets *@bytes to
+ * the memory, and returns the number of bytes without the NUL; or returns -errno (-EFBIG:
+ * more than @max bytes).
  */
 static ssize_t read_all(FILE *from, size_t max, char **bytes)
 {

@@ -22,23 +22,23 @@
  */
 ssize_t rn_file_read(const char *path, size_t max, char **bytes);
 
-/* Returns the number at the beginning of a file, such as a file below /proc; -1 if there
- * is none.
+/* Returns the number at the beginning of a file, such as a file below /proc. Returns -1
+ * if the file cannot be read or does not begin with a number.
  */
 long rn_file_number(const char *path);
 
-/* Function that is called for each line, in which NUL replaces the newline; @number
- * counts lines from 1. Returns 0, or another value to end the reading.
+/* Function that is called for each line of a file. In @line, a NUL replaces the newline.
+ * @number counts lines from 1. Returns 0, or another value to end the reading.
  */
 typedef int (*rn_file_line)(void *ctx, char *line, unsigned number);
 
-/* Reads a file line by line. Returns 0, the value with which @line ended the reading, or
- * -errno of open().
+/* Reads a file line by line, and calls @line for each. Returns 0, the value with which
+ * @line has ended the reading, or -errno if the file cannot be opened.
  */
 int rn_file_lines(const char *path, rn_file_line line, void *ctx);
 
-/* Writes a new file @path by calling @print, which returns 0 or -errno. Returns 0 or
- * -errno, also for errors on closing the file.
+/* Creates the file @path, and calls @print to write it; @print returns 0 or -errno.
+ * Returns 0 or -errno, also if the file could not be closed without an error.
  */
 typedef int (*rn_file_print)(FILE *to, const void *what);
 int rn_file_write(const char *path, rn_file_print print, const void *what);

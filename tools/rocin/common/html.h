@@ -9,28 +9,29 @@
 
 #include "rocin/types.h"
 
-/* Writes the head of a page in the common style, and its title as a headline. @styles:
- * further style sheets, ended by NULL; or NULL. The head is well-formed XML.
+/* Writes the head of a page, with the common style and the title, which is also the
+ * headline. @styles: further style sheets, the last element is NULL; or NULL. The head is
+ * well-formed XML.
  */
 void rn_html_begin(FILE *to, const char *title, const char *const *styles);
 void rn_html_end(FILE *to);
 
-/* Writes text with &, <, >, " and ' escaped. Bytes that are no printable ASCII become
- * '?': they may come from a file of unknown origin and break the encoding.
+/* Writes text, with &, <, >, " and ' escaped. Bytes that are not printable ASCII become
+ * '?', because text from a file of unknown origin could break the encoding.
  */
 void rn_html_text(FILE *to, const char *text);
 
-/* Writes text that comes from our own code as XML text, or as an attribute in double
- * quotes: UTF-8 is kept, control characters are dropped.
+/* Writes text that comes from our own code, as XML text or as the value of an attribute
+ * in double quotes. UTF-8 is kept, control characters are left out.
  */
 void rn_xml_text(FILE *to, const char *text);
 
 /* ---- SVG pictures, as elements of an HTML page or as files ---- */
 
-/* @look is a string of attributes that say how an element looks, such as "class='grid'";
- * it may contain no attribute, or several. @title is shown while the mouse points at the
- * element; NULL: none. Coordinates are in pixels from the upper left corner, written with
- * one decimal. Texts are escaped.
+/* Arguments of the functions below. @look: attributes that say how an element looks, such
+ * as "class='grid'"; none, one or several. @title: text that is shown while the mouse
+ * points at the element; NULL: none. Coordinates are in pixels from the upper left
+ * corner, and are written with one decimal. Texts are escaped.
  */
 
 struct rn_svg_picture {
@@ -38,8 +39,9 @@ struct rn_svg_picture {
 	const char *look; /* attributes of the element; NULL: none */
 	/* Text alternative, for people who cannot see the picture; NULL: none. */
 	const char *title;
-	/* Style sheets of a picture that is a file of its own, ended by NULL. A picture
-	 * in an HTML page has none, because the head of the page has them.
+	/* Style sheets of a picture that is a file of its own; the last element is NULL.
+	 * A picture in an HTML page has no style sheets, because the head of the page has
+	 * them.
 	 */
 	const char *style[3];
 };
@@ -64,15 +66,15 @@ void rn_svg_circle(FILE *to, const char *look, double x, double y, double radius
 void rn_svg_triangle(FILE *to, const char *look, const double corner[6],
 		     const char *title);
 
-/* Draw a shape with any number of corners, from begin to end. @element: "polyline"
- * or "polygon".
+/* The functions from begin to end draw a shape with any number of corners. @element:
+ * "polyline" or "polygon".
  */
 void rn_svg_points_begin(FILE *to, const char *element, const char *look);
 void rn_svg_point(FILE *to, double x, double y);
 void rn_svg_points_end(FILE *to);
 
-/* Writes text at (x, y). @anchor: which part of the text is there: "start", "middle" or
- * "end"; NULL: the start.
+/* Writes text at (x, y). @anchor says which part of the text is at this point: "start",
+ * "middle" or "end"; NULL: "start".
  */
 void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anchor,
 		 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -80,7 +82,7 @@ void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anc
 void rn_svg_text_with_title(FILE *to, const char *look, double x, double y,
 			    const char *text, const char *title);
 
-/* Writes text in two parts, the second one in the style of notes (class 'n'). */
+/* Writes a text in two parts: @text, and @second in the style of notes (class 'n'). */
 void rn_svg_text_in_two(FILE *to, const char *look, double x, double y, const char *text,
 			const char *second);
 

@@ -131,8 +131,8 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 			    (sanitize && *sanitize && strcmp(sanitize, "off") != 0);
 	int rc = 0;
 
-	/* Our libraries are added at the end of LD_PRELOAD, where they work as well as
-	 * anywhere; the runtime of a compiler's sanitizer must be first.
+	/* Our libraries are appended to LD_PRELOAD, because the runtime of a compiler's
+	 * sanitizer must be first, and our libraries work in any place.
 	 */
 	if (add_to_list("LD_PRELOAD", l->preload, ':', false) ||
 	    (closes_pages && add_to_list("LD_PRELOAD", l->gpu, ':', false)) ||

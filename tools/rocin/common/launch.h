@@ -27,8 +27,8 @@ struct rn_launch {
 	/* entry of RDMAV_DRIVERS: the path of the plugin without -rdmavNN.so */
 	char driver[PATH_MAX];
 	char tree[PATH_MAX];
-	/* The settings of the PCIe model need librocin-gpu.so to be preloaded as well.
-	 * rn_launch_prepare() sets this to false; the caller may set it to true.
+	/* True: the settings of the PCIe model require that librocin-gpu.so is preloaded,
+	 * too. rn_launch_prepare() sets this to false; the caller may set it to true.
 	 */
 	bool closes_pages;
 };
@@ -44,7 +44,9 @@ struct rn_launch {
 int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err,
 		      size_t err_len);
 
-/* Sets the environment variables listed at the head of this file. Returns 0 or -errno. */
+/* Sets the environment variables that are listed at the beginning of this file. Returns
+ * 0, or -errno with an error text in @err.
+ */
 int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		     size_t err_len);
 
@@ -59,7 +61,7 @@ enum rn_program_fault {
 	RN_PROGRAM_STATIC_GO,
 	RN_PROGRAM_OTHER_CLASS,	  /* the program is a 32-bit program */
 	RN_PROGRAM_OTHER_MACHINE, /* the program is for another architecture */
-	/* The program is linked with another C library (musl) than the library to
+	/* The program is linked with another C library (musl) than the library that would
 	 * be preloaded.
 	 */
 	RN_PROGRAM_MUSL,
@@ -69,11 +71,11 @@ enum rn_program_fault {
 	RN_PROGRAM_DROPS_ENV,
 	/* the program is a script whose interpreter does not exist */
 	RN_PROGRAM_NO_INTERPRETER,
-	/* With the faults from here on LD_PRELOAD affects a part of the program. In a Go
-	 * program it affects only the calls of its C libraries.
+	/* With each of the following faults, LD_PRELOAD affects only a part of the
+	 * program. In a Go program it affects only the calls of its C libraries.
 	 */
 	RN_PROGRAM_GO,
-	/* LD_PRELOAD does not affect the interpreter of the script, but it affects the
+	/* LD_PRELOAD does not affect the interpreter of the script, but affects the
 	 * programs that the script starts.
 	 */
 	RN_PROGRAM_SCRIPT,
@@ -88,9 +90,10 @@ static inline bool rn_program_is_fault(enum rn_program_fault fault)
 	return fault != RN_PROGRAM_OK && fault < RN_PROGRAM_GO;
 }
 
-/* Checks whether LD_PRELOAD works in @program, which is searched in PATH as execvp()
- * does. @path gets the file found. Unless the result is RN_PROGRAM_OK, @text gets an
- * error text with the remedy, of at most RN_PROGRAM_TEXT_MAX bytes.
+/* Checks whether LD_PRELOAD works in @program. Searches it in PATH, as execvp() does, and
+ * writes the path of the file that it has found to @path. If the result is not
+ * RN_PROGRAM_OK, writes an error text with the remedy to @text, of at most
+ * RN_PROGRAM_TEXT_MAX bytes.
  */
 enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
 				       char *text, size_t text_len);

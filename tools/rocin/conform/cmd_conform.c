@@ -126,8 +126,8 @@ static int run_file(struct rn_conform *c, const char *file,
 	}
 	if (!rc)
 		judge_case(c, &c->run[c->count - 1], now_s() - began);
-	/* clang-analyzer reports a leak here, because it does not see that @c owns the
-	 * cases.
+	/* clang-analyzer reports a leak in this line, because it does not see that @c
+	 * owns the cases.
 	 */
 	if (!rc && c->progress) // NOLINT(clang-analyzer-unix.Malloc)
 		show_progress(c);
@@ -208,7 +208,8 @@ static int add_rule(struct rn_conform *c, const char *at, size_t len)
 	return c->rule[c->rule_count++] ? 0 : -ENOMEM;
 }
 
-/* Adds the rule that a line of a Markdown table is about: "| B5 | ..." is about rule B5.
+/* Adds the rule that a line of a Markdown table describes: a line "| B5 | ..." describes
+ * rule B5.
  */
 static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 {
@@ -223,7 +224,7 @@ static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 	return add_rule(c, at, (size_t)(to - at));
 }
 
-/* Reads the names of rules from the first column of the tables in a file. Returns 0, or
+/* Reads the names of rules from the first columns of the tables in a file. Returns 0, or
  * -errno after an error message.
  */
 static int read_rules(struct rn_conform *c, const char *path)
@@ -397,8 +398,8 @@ static const struct argp argp = {
 	       "understood or the target is not there.",
 };
 
-/* Writes a report to a file, if one was named. Returns 0, or -errno after an error
- * message.
+/* Writes a report to @file by calling @print. Does nothing if the user has named no file.
+ * Returns 0, or -errno after an error message.
  */
 static int write_report(const struct rn_conform *c, const char *file, rn_file_print print)
 {
@@ -418,8 +419,8 @@ static int write_reports(const struct rn_conform *c, const struct conform_args *
 	return rc ? -EIO : 0;
 }
 
-/* Reads the profile: the file with the given name if there is one, else the suite's
- * profile of that name.
+/* Reads the profile that the user has named: the file of that name if there is one, else
+ * the profile of that name in the suite. Returns 0, or -errno after an error message.
  */
 static int read_profile(const struct conform_args *args, struct rn_conform *c)
 {
@@ -492,8 +493,8 @@ static int become_agent(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
-	/* A device drops packets from sockets of this host that are not Rocin's, unless
-	 * ROCIN_NEIGHBOURS is "all". A tester on this host sends from such sockets.
+	/* Without this setting, a device of Rocin drops packets that sockets of this host
+	 * send and that are not Rocin's. A tester on this host sends from such sockets.
 	 */
 	if (setenv("ROCIN_NEIGHBOURS", "all", 0)) {
 		rn_complain("out of memory");

@@ -15,8 +15,8 @@
 #include "wire.h"
 
 /* ------------------------------------------------ counters of a target on this host */
-/* Counters of the target, which verbs do not report. They are known if the target is a
- * program of this user on this host that uses Rocin.
+/* Counters of the target, which verbs do not report. The tester can read them if the
+ * target is a program on this host that uses Rocin and belongs to the same user.
  */
 
 struct rn_rocind;
@@ -30,21 +30,22 @@ struct rn_conform_stats {
 	uint64_t base[RN_STAT_COUNT];
 };
 
-/* Stores the present values, from which changes are counted. The first call searches for
- * the stats page.
+/* Stores the present values, from which changes are counted. The first call also searches
+ * for the statistics page of the target.
  */
 void rn_conform_stats_begin(struct rn_conform_stats *c);
 
-/* Returns in @value the change of a counter since rn_conform_stats_begin(). Returns false
- * if the target has no stats page. The counter of rocind is added, because packets to an
- * unknown QP may be dropped by rocind instead of the program.
+/* Sets *@value to the number by which a counter has increased since
+ * rn_conform_stats_begin(). Returns false if the target has no statistics page. The
+ * counter of rocind is added, because packets to an unknown QP may be dropped by rocind
+ * instead of the program.
  */
 bool rn_conform_stats_get(struct rn_conform_stats *c, enum rn_stat stat, uint64_t *value);
 
 /* ---------------------------------------------------------------------- live targets */
-/* A live target: a device on the network on which scenarios are run instead of in virtual
- * time. The tester, which is this program, exchanges packets with the device by UDP
- * sockets; the agent, a program on the host of the device, calls verbs for it (wire.h).
+/* A live target: a device on the network, on which scenarios run in real time. The tester
+ * (this program) exchanges packets with the device by UDP sockets. The agent, a program
+ * on the host of the device, calls verbs for the tester (wire.h).
  *
  * Threads: one at a time.
  */
@@ -57,15 +58,15 @@ struct rn_live_target;
 
 struct rn_live_options {
 	const char *target; /* ADDRESS[:PORT] of the agent */
-	/* Addresses of the tester. For each address family the first one is used as the
-	 * peer of the scenario, the second one as another host. If there is no IPv4
+	/* Addresses of the tester. Of each address family, the first one is that of the
+	 * peer in the scenario, the second one that of another host. If there is no IPv4
 	 * address, and the target is on loopback, loopback addresses are used.
 	 */
 	const char *address[RN_LIVE_ADDRESSES];
 	unsigned addresses;
 	unsigned slack_ms;
-	/* How long a call of the agent may take before the agent counts as hanging, in
-	 * ms.
+	/* Longest time in ms that a call of the agent may take. If it takes longer, the
+	 * agent counts as hanging.
 	 */
 	unsigned call_ms;
 };
@@ -76,8 +77,8 @@ struct rn_live_options {
 struct rn_live_target *rn_live_target_open(const struct rn_live_options *o);
 void rn_live_target_close(struct rn_live_target *t);
 
-/* Returns the operations for rn_scene_run(), whose context is @t. They are valid as long
- * as @t.
+/* Returns the functions for rn_scene_run(), to which @t must be passed as context. They
+ * are valid as long as @t.
  */
 const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 
@@ -86,17 +87,21 @@ const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
  */
 const char *rn_live_target_trace(const struct rn_live_target *t);
 
-/* Did the last scenario send a packet that is longer than the path to the target takes?
- * Then its result says nothing about the target.
+/* Returns true if the last scenario has sent a packet that is too long for the path to
+ * the target. Then the result of the scenario says nothing about the target.
  */
 bool rn_live_target_was_too_long(const struct rn_live_target *t);
 
-/* Was the agent lost, and could not be reached again? No more scenarios can be run. */
+/* Returns true if the agent was lost and could not be reached again. Then no more
+ * scenarios can be run.
+ */
 bool rn_live_target_is_gone(const struct rn_live_target *t);
 
 /* --------------------------------------------- packets exchanged with a live target */
 
-/* Sends a packet with the source address and port in its flow. Returns 0 or -errno. */
+/* Sends a packet from the source address and port that are in its flow. Returns 0 or
+ * -errno.
+ */
 int rn_live_send(const struct rn_scene_packet *p);
 
 /* Receives a packet that was sent to @gid. Returns false if there is none. */
@@ -126,8 +131,8 @@ struct rn_live_trace {
 	char text[RN_LIVE_TRACE];
 };
 
-/* Adds a line: the time since the scenario began, and what happened. Nothing is added to
- * a trace that is full.
+/* Adds a line to the trace: the time since the scenario began, @arrow and @what, which
+ * say what has happened. If the trace is full, adds nothing.
  */
 void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what);
 
@@ -140,8 +145,8 @@ struct rn_live_target {
 	uint32_t can;
 	struct rn_conform_stats stats;
 	struct rn_live_options options;
-	/* The agent has stopped answering; @lost says how. Reset at the end of the
-	 * scenario.
+	/* The agent no longer answers, and @lost says why. This is reset at the end of
+	 * the scenario.
 	 */
 	bool is_lost;
 	char lost[96];
@@ -161,29 +166,31 @@ struct rn_live_target {
 	struct rn_live_trace trace;
 };
 
-/* Sends request @l to the agent and replaces it by the answer. Returns 0, or the -errno
- * in the answer.
+/* Sends the request @l to the agent, and replaces @l by the answer. Returns 0, or the
+ * -errno that the answer contains.
  */
 int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
 void rn_live_set_ops(struct rn_live_target *t);
 
-/* Connects to a new process of the agent after the old one was lost. Returns false, and
- * sets is_gone, if no agent answers.
+/* Connects to a new process of the agent after the old one was lost. If no agent answers,
+ * sets is_gone and returns false.
  */
 bool rn_live_reconnect(struct rn_live_target *t);
 
-/* Returns the size of the CQs for the scenario, which is at most the default. */
+/* Returns the number of CQEs that the CQs need for the scenario. It is at most the
+ * default.
+ */
 uint64_t rn_live_cqes(const struct rn_scenario *s);
 
-/* Returns why the scenario cannot be run on the target, or NULL. Does not check the size
- * of CQs.
+/* Returns the reason why the scenario cannot be run on the target, or NULL if it can.
+ * Does not check the size of CQs.
  */
 const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scenario *s);
 
 /* ------------------------------------------------------------- parsing of addresses */
-/* Parses ADDRESS[:PORT] (IPv4). Without a port the port in @at does not change. Returns 0
- * or -EINVAL.
+/* Parses ADDRESS[:PORT] (IPv4) into @at. Without PORT, the port in @at stays as it is.
+ * Returns 0 or -EINVAL.
  */
 static inline int rn_conform_address(const char *text, struct sockaddr_in *at)
 {

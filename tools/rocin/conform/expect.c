@@ -14,8 +14,8 @@
 
 /* ----------------------------------------------------------- signatures of failures */
 
-/* Appends the words of @text, but leaves out each word that begins with a digit, together
- * with the field name before it. An errno keeps its number.
+/* Appends the words of @text. Leaves out each word that begins with a digit, and the name
+ * of the field before it. An errno keeps its number.
  */
 static void add_words(char *buf, size_t size, const char *text)
 {
@@ -40,8 +40,8 @@ static void add_words(char *buf, size_t size, const char *text)
 	}
 }
 
-/* Returns true if @text ends with a number that begins at offset @len and is not an
- * errno.
+/* Returns true if a number begins at offset @len of @text and extends to its end, unless
+ * it is an errno.
  */
 static bool is_last_number(const char *text, size_t len)
 {
@@ -59,7 +59,8 @@ static bool is_time(const char *text)
 	       isdigit((unsigned char)text[2]);
 }
 
-/* Appends the words of @what, the text of a failure, without a time or number at its end.
+/* Appends the words of @what, the text of a failure. Leaves out a time or a number at its
+ * end.
  */
 static void add_what(char *buf, size_t size, const char *what)
 {

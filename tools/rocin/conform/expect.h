@@ -24,9 +24,9 @@ enum {
 	RN_CONFORM_SIGNATURE = 200, /* maximum size of a signature in bytes */
 };
 
-/* Writes the signature of a failure: its text, the event that came and the one that was
- * expected, without numbers and times. Failures of several scenarios that one defect
- * causes have the same signature in most cases.
+/* Writes the signature of a failure to @buf: its text, the event that came and the one
+ * that was expected, all without numbers and times. If one defect makes several scenarios
+ * fail, the signatures are equal in most cases.
  */
 void rn_conform_signature(const struct rn_scene_result *r, char *buf, size_t size);
 
@@ -41,8 +41,8 @@ struct rn_expect_deviation {
 struct rn_expect_failure {
 	size_t deviation;
 	char *file, *signature;
-	/* @was_run: a scenario that is listed for this failure was run; @was_seen: one of
-	 * them failed in the listed way
+	/* @was_run: at least one scenario that the profile lists for this failure was
+	 * run. @was_seen: one of them has failed in the listed way.
 	 */
 	bool was_run, was_seen;
 };
@@ -60,13 +60,14 @@ enum {
 /* Reads a profile. Returns 0, or -errno after an error message. */
 int rn_expect_read(struct rn_expect *e, const char *path);
 
-/* Notes that the scenario in @file was run, and failed with @signature; NULL: passed.
- * Returns the index of the deviation that explains the failure, or RN_EXPECT_NONE.
+/* Notes that the scenario in @file was run. @signature: that of its failure, or NULL if
+ * it has passed. Returns the index of the deviation that explains the failure, or
+ * RN_EXPECT_NONE.
  */
 int rn_expect_note(struct rn_expect *e, const char *file, const char *signature);
 
-/* Returns true if the scenarios that a profile lists for a failure were run, and none of
- * them failed in the listed way.
+/* Returns true if scenarios that the profile lists for the failure were run, and none of
+ * them has failed in the listed way.
  */
 bool rn_expect_is_repaired(const struct rn_expect_failure *f);
 

@@ -16,8 +16,8 @@
 
 /* ------------------------------------------------------ packets, completions, events */
 enum {
-	/* Time in ms without packets after which no more are expected: about twice the
-	 * ACK timeout of most scenarios.
+	/* Time in ms. If no packet comes for this time, no more are expected. It is about
+	 * twice the ACK timeout of most scenarios.
 	 */
 	QUIET_MS = 150,
 };
@@ -215,9 +215,9 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 		p = &t->packet[t->packets % RN_LIVE_QUEUE];
 		if (!rn_live_take(fd, to, p))
 			return;
-		/* A packet that the tester sends to the multicast group comes back to it.
-		 * A datagram without payload is no packet of RoCEv2: devices send one to
-		 * find out whether the port of a silent peer is open.
+		/* The tester receives its own packets to the multicast group, too; they
+		 * are skipped. A datagram without payload is no packet of RoCEv2: devices
+		 * send one to find out whether the port of a silent peer is open.
 		 */
 		if (is_ours(t->at, &p->flow.src) || p->len == 0)
 			continue;
@@ -234,8 +234,8 @@ static void take_all(struct rn_live_target *t)
 		take_packets(t, t->at->other_fd, &t->at->other);
 	if (t->at->group_fd >= 0)
 		take_packets(t, t->at->group_fd, &t->at->group);
-	/* bounded: a device that always has another completion would keep the loop
-	 * running for ever
+	/* The number of turns is bounded, because a device that always has another
+	 * completion would keep the loop running for ever.
 	 */
 	for (unsigned left = RN_LIVE_QUEUE; left > 0 && take_one(t); left--)
 		;
@@ -257,8 +257,8 @@ enum {
 	PEER_QPN = 0x99,
 	WRS = 64,
 	PD = 1,
-	/* Immediate data of a FLUSH: bit position of the selectivity level, which is
-	 * above the placement.
+	/* In the immediate data of a FLUSH: number of the lowest bit of the selectivity
+	 * level. The placement is in the bits below it.
 	 */
 	FLUSH_LEVEL_SHIFT = 8,
 };
@@ -378,8 +378,8 @@ static int revive_qp(struct rn_live_target *t, const struct rn_scn_line *l)
 				 modify_qp, t);
 }
 
-/* Sends a request that consists of a word, the number of the object that @l is about, and
- * @number.
+/* Sends a request that consists of @word, the number of the object that @l is about, and
+ * @number. Returns 0 or -errno.
  */
 static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
 		  uint64_t number)
@@ -485,8 +485,8 @@ static int add_srq(struct rn_live_target *t, unsigned i)
 	return rc;
 }
 
-/* Sets the properties that a QP must be created with so that later lines of the scenario
- * can post their requests.
+/* Adds to @l the properties with which QP @qp must be created so that later lines of the
+ * scenario can post their requests to it.
  */
 static void name_needs(const struct rn_scenario *s, unsigned qp,
 		       struct rn_conform_line *l)
@@ -528,8 +528,8 @@ static int add_qp(struct rn_live_target *t, unsigned i)
 }
 
 /* ------------------------------------------------------ start and end of a scenario */
-/* Destroys the objects of the last scenario and makes the CQs and receive queues of @s.
- * @cqes: out, the size of the CQs. Returns 0 or -errno.
+/* Destroys the objects of the last scenario, and makes the CQs and receive queues of @s.
+ * Sets *@cqes to the size of the CQs. Returns 0 or -errno.
  */
 static int make_queues(struct rn_live_target *t, const struct rn_scenario *s,
 		       uint64_t *cqes)
@@ -628,8 +628,8 @@ static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t
 	return reason;
 }
 
-/* Waits until something arrives, or until @until. A wait for packets lasts 1 ms at most,
- * because the agent must be polled as well.
+/* Waits until something arrives, or until @until. Waits for packets for at most 1 ms at a
+ * time, because the agent must be asked again and again, too.
  */
 static void run_live_until(void *ctx, rn_ns until)
 {
@@ -696,8 +696,8 @@ static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 	return rn_conform_stats_get(&((struct rn_live_target *)ctx)->stats, stat, value);
 }
 
-/* Called after the scenario: describes how the agent was lost, and connects to a new
- * process of it.
+/* Called after a scenario. If the agent was lost, writes to @what how it was lost,
+ * connects to a new process of it, and returns true.
  */
 static bool was_lost(void *ctx, char *what, size_t what_len)
 {

@@ -31,8 +31,8 @@ static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
 	return NULL;
 }
 
-/* Returns a text for an ability that is @needed for objects or posts and that the device
- * lacks, or NULL.
+/* If @needed has an ability, for objects or posts, that the device lacks (it is not in
+ * @can), returns a text about it. Otherwise returns NULL.
  */
 static const char *missing_ability(uint32_t can, uint32_t needed)
 {
@@ -88,8 +88,8 @@ static bool is_to(const struct rn_scn_line *l, uint64_t to)
 	return rn_scn_has(l, RN_F_TO) && l->value[RN_F_TO] == to;
 }
 
-/* Returns the abilities (enum rn_conform_can) that a device needs to execute the request
- * in a packet.
+/* Returns the abilities (bits of enum rn_conform_can) that a device must have to execute
+ * the request in the packet of line @l.
  */
 static uint32_t packet_needs(const struct rn_scn_line *l)
 {
@@ -124,8 +124,8 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 	return op ? op->ability : 0;
 }
 
-/* Returns why a line cannot be executed by a program with verbs, or by a socket; NULL if
- * it can.
+/* Returns the reason why a program with verbs, or a socket, cannot execute the line; NULL
+ * if it can.
  */
 static const char *why_not_line(const struct rn_live_side *side,
 				const struct rn_scn_line *l)
@@ -166,9 +166,9 @@ static bool frees_bound(const struct rn_scenario *s)
 	return false;
 }
 
-/* Does the scenario expect an error only because of superfluous attributes? For XRC QPs
- * of both kinds programs set all attributes of RC, and libibverbs drops those that do not
- * apply, so the error would not occur.
+/* Returns true if the scenario expects an error that would not occur, because superfluous
+ * attributes are its only cause. Programs set all attributes of RC for XRC QPs of both
+ * kinds, and libibverbs drops those that do not apply.
  */
 static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
 {

@@ -103,8 +103,8 @@ static void print_finding(const struct rn_conform *c, size_t first, size_t count
 	fputs(count > named ? ", ...\n" : "\n", to);
 }
 
-/* Prints the findings, that is the groups of failures with the same signature, if there
- * are fewer of them than failures.
+/* Prints the findings. A finding is a group of failures with the same signature. Prints
+ * nothing if there are as many findings as failures.
  */
 static void print_findings(const struct rn_conform *c, FILE *to)
 {
@@ -121,8 +121,8 @@ static void print_findings(const struct rn_conform *c, FILE *to)
 			print_finding(c, i, count, to);
 }
 
-/* Prints which deviations that the profile lists were seen, and which were not seen any
- * more.
+/* Prints which of the deviations that the profile lists were seen, and which of them have
+ * disappeared.
  */
 static void print_expected(const struct rn_conform *c, FILE *to)
 {

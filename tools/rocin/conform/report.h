@@ -16,9 +16,9 @@ struct rn_conform_case {
 	unsigned rules;
 	struct rn_scene_result result;
 	double seconds; /* duration of the run in seconds */
-	/* For a scenario that failed: the signature of the failure; the deviation of the
-	 * profile that explains it, or RN_EXPECT_NONE; and the packets in both
-	 * directions, NULL in virtual time.
+	/* For a scenario that has failed: the signature of the failure; the deviation in
+	 * the profile that explains it, or RN_EXPECT_NONE; and the packets in both
+	 * directions (NULL in virtual time).
 	 */
 	char signature[RN_CONFORM_SIGNATURE];
 	int deviation;
@@ -29,9 +29,9 @@ struct rn_live_target;
 
 struct rn_conform {
 	struct rn_conform_case *run;
-	/* Numbers of scenarios: all that were run, and of these those that failed
-	 * unexpectedly, that failed as the profile says, that were skipped, and that
-	 * needed slow timers.
+	/* Numbers of scenarios. @count: all that were run. Of these, @failed have failed
+	 * unexpectedly, @expected have failed as the profile says, @skipped were skipped,
+	 * and @slowly have passed only with slower timers.
 	 */
 	size_t count, failed, expected, skipped, slowly;
 	double seconds;
@@ -45,7 +45,9 @@ struct rn_conform {
 	const char *target;
 	struct rn_expect expect;
 	const char *profile; /* name of the profile; NULL: none was given */
-	/* names of the rules in the given list of rules; NULL: no list was given */
+	/* Names of the rules in the list of rules that the user has given. NULL: no list
+	 * was given.
+	 */
 	char **rule;
 	size_t rule_count;
 };
@@ -56,13 +58,13 @@ static inline bool rn_conform_has_failed(const struct rn_conform_case *k)
 	return !k->result.passed && !k->result.skipped;
 }
 
-/* Returns true if no case before @i has the same signature, so that case @i counts as a
- * finding. @count: out, the number of cases with this signature.
+/* Returns true if no case before case @i has the same signature, so that case @i stands
+ * for a finding. Sets *@count to the number of cases with this signature.
  */
 bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count);
 
-/* Prints failures, the findings that they amount to, totals, and the rules that no
- * scenario covers. @all: prints each scenario as well.
+/* Prints failures, the findings to which they belong, totals, and the rules that no
+ * scenario covers. @all: also prints each scenario.
  */
 void rn_conform_print_text(const struct rn_conform *c, FILE *to, bool all);
 
@@ -75,9 +77,9 @@ int rn_conform_print_junit(FILE *to, const void *cases);
 /* Prints @cases, a struct rn_conform, as a page of HTML. Returns 0 or -EIO. */
 int rn_conform_print_html(FILE *to, const void *cases);
 
-/* Prints the deviations of the device as Markdown, for its developers: each deviation of
- * the profile, and each other finding, with its packets, and how to reproduce it. Returns
- * 0 or -EIO.
+/* Prints the deviations of the device as Markdown, for the developers of the device: each
+ * deviation in the profile, and each other finding, with its packets and the way to
+ * reproduce it. Returns 0 or -EIO.
  */
 int rn_conform_print_markdown(FILE *to, const void *cases);
 

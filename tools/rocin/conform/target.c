@@ -31,7 +31,8 @@ static bool set_int(int fd, int level, int name, int value)
 }
 
 /* ------------------------------------------------------------------ opening sockets */
-/* Returns the interface that has this address; 0 if none has, as for most of 127.0.0.0/8.
+/* Returns the index of the interface that has this address. Returns 0 if none has, as is
+ * the case for most of 127.0.0.0/8.
  */
 static uint32_t ifindex_of(const struct rn_gid *own)
 {
@@ -92,9 +93,9 @@ static int open_udp(const struct rn_gid *gid, uint16_t port, bool shared)
 	return rc;
 }
 
-/* Opens a UDP socket on @gid. It sends with DF set, so that the kernel uses IPv4
- * identification 0, and reports ToS and TTL of received packets. Returns the descriptor
- * or -errno.
+/* Opens a UDP socket on @gid. It sends with DF set, so the kernel uses IPv4
+ * identification 0, and it reports ToS and TTL of received packets. Returns the
+ * descriptor or -errno.
  */
 static int udp_socket(const struct rn_gid *gid, uint16_t port)
 {
@@ -279,8 +280,8 @@ static void close_counters(struct rn_conform_stats *c)
 /* ------------------------------------------------- connecting to the target's agent */
 enum {
 	/* After the agent was lost, it accepts a connection again when its old process
-	 * has ended, within two times 3 s. Time for which the tester tries to connect,
-	 * and interval between two attempts.
+	 * has ended, which takes at most two times 3 s. RECONNECT_S: time for which the
+	 * tester tries to connect. RECONNECT_MS: interval between two attempts.
 	 */
 	RECONNECT_S = 10,
 	RECONNECT_MS = 250,
@@ -302,8 +303,8 @@ static struct rn_gid mapped_gid(uint32_t address)
 	return gid;
 }
 
-/* Returns an address of 127.0.0.0/8 that contains the process id, so that several testers
- * can run at the same time.
+/* Returns address number @which of this process in 127.0.0.0/8. It contains the process
+ * id, so that several testers can run at the same time.
  */
 static struct rn_gid own_address(unsigned which)
 {
@@ -311,8 +312,8 @@ static struct rn_gid own_address(unsigned which)
 			  ((uint32_t)getpid() & 0xffff));
 }
 
-/* Returns the address of a multicast group: in 239.0.0.0/8, for use within an
- * organisation, or ff1e::/16, transient and global.
+/* Returns an address for a multicast group: in 239.0.0.0/8 (for use within an
+ * organisation) or, if @ipv6, in ff1e::/16 (transient and global).
  */
 static struct rn_gid own_group(bool ipv6)
 {
@@ -354,8 +355,8 @@ static int take_given(struct rn_live_target *t, const struct rn_live_options *o)
 	return 0;
 }
 
-/* Uses loopback addresses for those that the user has not given, if the target is on
- * loopback.
+/* If the target is on loopback, fills in loopback addresses for those that the user has
+ * not given.
  */
 static void take_loopback(struct rn_live_side *ipv4)
 {
@@ -482,8 +483,8 @@ static time_t now_s(void)
 	return t.tv_sec;
 }
 
-/* Greets a new process of the agent, and checks that its device has the same properties
- * as before.
+/* Greets a new process of the agent. Returns true if its device has the same properties
+ * as that of the old process.
  */
 static bool greets_again(struct rn_live_target *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wire.h - the protocol of `rocin conform --target` and rocin-conform-agent over TCP:
- * lines of a word and hexadecimal numbers. Each request has one answer: "ok" with
- * numbers, or "no ERRNO". A GID is two numbers, with its bytes in memory order.
+ * lines that consist of a word and hexadecimal numbers. Each request has one answer: "ok"
+ * with numbers, or "no ERRNO". A GID is two numbers, with its bytes in memory order.
  *
  *  hello VERSION                  ok VERSION PID CAN GID GID GID GID
  *      The device's IPv4 and IPv6 GID; a GID of zeros stands for none.
@@ -46,11 +46,11 @@ enum {
 #define RN_CONFORM_ANYWHERE UINT64_MAX
 
 /* clang-format off */
-/* The operations that not every device supports: symbol; bit in enum rn_conform_can; bit
- * in ibv_device_attr_ex.device_cap_flags_ex; whether ibv_post_send() accepts it, on our
- * devices only; if only a function ibv_wr_*() posts it, the flag in
- * ibv_qp_init_attr_ex.send_ops_flags of that function, else 0; and the error text if it is
- * not supported.
+/* The operations that not every device supports. Arguments of X: symbol; bit in enum
+ * rn_conform_can; bit in ibv_device_attr_ex.device_cap_flags_ex; true if ibv_post_send()
+ * accepts it, on devices of Rocin only; flag in ibv_qp_init_attr_ex.send_ops_flags for
+ * the function ibv_wr_*() that posts it, if no other function does, else 0; error text
+ * for a device that does not support it.
  */
 #define RN_CONFORM_OPERATIONS(X)                                                       \
 	X(FLUSH,        5, 38, true,  0,       "the agent cannot post a FLUSH there")  \
@@ -73,8 +73,8 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_UNMAP =
 		/* pages are not pinned, so munmap() removes the memory of an MR */
 		1 << 9,
-	/* A queue pair that is attached receives what goes to the group, although no
-	 * program has joined the group by librdmacm.
+	/* A QP that is attached to a multicast group receives what is sent to the group,
+	 * even if no program has joined the group by librdmacm.
 	 */
 	RN_CONFORM_CAN_HEAR_GROUP = 1 << 12,
 	/* The device is a Rocin device. */
@@ -173,7 +173,8 @@ enum rn_conform_kind {
 	/* a completion: QUEUE WR QPN LENGTH IMM SOURCE STATUS OPCODE FLAGS */
 	RN_CONFORM_WC,
 	RN_CONFORM_COMP, /* a completion event: QUEUE */
-	/* an asynchronous event: QPN EVENT; QPN is the SRQ number for an SRQ, 0 for a CQ
+	/* An asynchronous event: QPN EVENT. In place of the QPN there is the SRQ number
+	 * if the event is about an SRQ, and 0 if it is about a CQ.
 	 */
 	RN_CONFORM_EVENT,
 };
@@ -191,8 +192,8 @@ struct rn_conform_wire {
 	char buf[RN_CONFORM_LINE];
 };
 
-/* Sends a line. Returns 0 or -errno. The call hardly ever blocks, because a line is
- * short.
+/* Sends a line. Returns 0 or -errno. The call may block, but hardly ever does, because a
+ * line is short.
  */
 int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l);
 

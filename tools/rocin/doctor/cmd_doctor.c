@@ -31,9 +31,11 @@
 
 /* ------------------------------------------------------- check of a peer's UDP port */
 enum {
-	/* maximum time to wait for an ICMP error in ms, longer than a round trip */
+	/* Longest time in ms to wait for an ICMP error. It is longer than a round trip.
+	 */
 	WAIT_MS = 500,
-	/* number of datagrams sent; more than one, as hosts limit the rate of ICMP errors
+	/* Number of datagrams that are sent. It is more than one, because hosts limit the
+	 * rate of ICMP errors.
 	 */
 	PROBES = 2,
 };
@@ -46,8 +48,8 @@ static void explain(int err, const char *address, char *text, size_t len)
 		 meaning ? meaning : strerror(err));
 }
 
-/* Sends empty datagrams to the port. Returns the errno value of the ICMP error that came
- * back, or 0 if none did.
+/* Sends empty datagrams to the port to which @fd is connected. Returns the errno value
+ * that belongs to the ICMP error that has come back, or 0 if none has.
  */
 static int probe_port(int fd)
 {
@@ -140,8 +142,8 @@ static void check_runtime_dir(struct doctor *d)
 		print_finding(d, GOOD, "runtime directory %s", dir);
 }
 
-/* Checks for a route for IPv6 multicast, which the loopback interface does not have
- * by default.
+/* Checks that there is a route for IPv6 multicast. The loopback interface has none by
+ * default.
  */
 static void check_groups(struct doctor *d, const struct rn_netdev *dev)
 {
@@ -403,8 +405,8 @@ static void check_raw_packets(struct doctor *d)
 			      strerror(errno));
 }
 
-/* Checks for memfd_create(), with which rocind makes the shared memory of local wires;
- * rocind runs in the same sandbox.
+/* Checks that memfd_create() is permitted. rocind, which runs in the same sandbox, makes
+ * the shared memory of local wires with it.
  */
 static void check_local_wires(struct doctor *d)
 {
@@ -445,8 +447,8 @@ static void check_cpu(struct doctor *d)
 					    : "");
 }
 
-/* Checks for io_uring, but only if ROCIN_IO selects it: a sandbox may kill a process that
- * uses it.
+/* Checks that io_uring works, but only if ROCIN_IO selects it: a sandbox may kill a
+ * process that tries it.
  */
 static void check_io(struct doctor *d)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_probe.c - `rocin probe`, which `rocin doctor` starts in the environment of
- * programs: does libibverbs list our devices, do they open, and can a QP be created?
+ * programs. Finds out whether libibverbs lists our devices, whether they open, and
+ * whether a QP can be created.
  *
  * Prints one result per line on standard output: "FACT TEXT". libibverbs is loaded at run
  * time, not linked, so that `rocin doctor` can report that it is missing.
@@ -28,8 +29,8 @@ static struct {
 	int (*destroy_qp)(struct ibv_qp *qp);
 } verbs;
 
-/* Writes to the function pointer as a void *: ISO C does not allow to convert the result
- * of dlsym(), but POSIX requires that this works.
+/* Writes to the function pointer as if it were a void *. ISO C does not allow converting
+ * the result of dlsym() to a function pointer, but POSIX requires that this works.
  */
 #define LOAD(lib, name) (*(void **)&verbs.name = dlsym(lib, "ibv_" #name))
 

@@ -214,8 +214,8 @@ static struct rn_dump_form choose_form(struct show *s)
 				      .ctx = &s->lines };
 }
 
-/* Flushes the output after each line if packets come from a pipe, because a user may
- * be watching.
+/* If packets come from a pipe, makes standard output flush after each line, because a
+ * user may be watching.
  */
 static void flush_lines_of_pipes(const char *file)
 {
@@ -226,8 +226,8 @@ static void flush_lines_of_pipes(const char *file)
 		setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Returns the width of the terminal; 0 if standard output is no terminal, or the width
- * is unknown.
+/* Returns the width of the terminal in columns. Returns 0 if standard output is no
+ * terminal, or if its width is not known.
  */
 static unsigned columns(void)
 {
@@ -302,8 +302,8 @@ static void tell_nothing(const struct dump_args *args, const struct rn_dump_tota
 		    args->source.file, text);
 }
 
-/* Reports a link type that is not supported. Returns false if the capture has no
- * other packets.
+/* If packets with a link type that is not supported were found, reports this. Returns
+ * false if the capture has only such packets.
  */
 static bool tell_link(const struct dump_args *args, const struct rn_dump_total *total)
 {

@@ -31,7 +31,7 @@ enum {
 };
 
 /* Writes the counts as text, such as "its 4 packets are 2 of TCP, 1 of UDP to other
- * ports, 1 not of IP"; if all are 0, the text says that there are no packets.
+ * ports, 1 not of IP". If all are 0, the text says that there are no packets.
  */
 void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 			 char text[RN_DUMP_OTHERS_MAX]);
@@ -57,7 +57,8 @@ struct rn_dump_packet {
 	const struct rn_dump_owners *owners;
 };
 
-/* The receiver's capture of a packet that was already shown when its sender captured it.
+/* What is reported when a packet is found that its receiver has captured, and that was
+ * shown already because its sender has captured it, too.
  */
 struct rn_dump_arrival {
 	uint64_t number; /* number under which the packet was shown */
@@ -92,8 +93,8 @@ struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
 	/* RoCEv2 packets in the capture, including those that were not shown. */
 	uint64_t roce;
-	/* Packets that may come from a RoCEv2 device but were not parsed, counted by
-	 * reason.
+	/* Number of packets that were not parsed although a RoCEv2 device may have sent
+	 * them, for each reason.
 	 */
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
@@ -123,22 +124,24 @@ struct rn_dump_lines {
 bool rn_dump_line(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Writes text such as " [again: after a NAK, 67.1 ms]" or " [nothing new]"; empty if
- * there is nothing to report.
+/* Writes to the text why a packet was sent again, such as " [again: after a NAK, 67.1
+ * ms]" or " [nothing new]"; empty if there is nothing to report.
  */
 enum {
 	RN_DUMP_NOTE_MAX = 160
 };
 void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX]);
 
-/* Writes text such as "gap (B5): PSNs go up by one a packet: 3 missing before 17". */
+/* Writes the text of a finding, such as "gap (B5): PSNs go up by one a packet: 3 missing
+ * before 17".
+ */
 enum {
 	RN_DUMP_FINDING_MAX = 320
 };
 void rn_dump_finding(const struct rn_watch_finding *f, char text[RN_DUMP_FINDING_MAX]);
 
-/* Writes text such as "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo,
- * slot 1".
+/* Writes who owns a QP, such as "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7,
+ * on lo, slot 1".
  */
 enum {
 	RN_DUMP_SAID_MAX = 768
@@ -154,21 +157,21 @@ enum {
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
 
 /* -------------------------------------------------------------------- owners of QPs */
-/* The owners of the QPs in a capture: the programs and devices that the descriptions of
- * its interfaces name.
+/* The owners of the QPs in a capture: programs and their devices. They are known from the
+ * descriptions of interfaces in the capture.
  */
 
 struct rn_dump_owners;
 
-/* Returns the owner of a QP, such as "rocin0, verify, process 7, on lo, slot 1"; NULL:
- * unknown. @o may be NULL.
+/* Returns the owner of a QP as text, such as "rocin0, verify, process 7, on lo, slot 1".
+ * Returns NULL if it is not known, or if @o is NULL.
  */
 const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *gid,
 			  uint32_t qpn);
 
 /* -------------------------------------------------------------------- capture files */
-/* A capture file: pcap is read by libpcap, pcapng by tools/dump/pcapng.c, which also
- * reads comments and interfaces.
+/* A capture file. libpcap reads pcap files; tools/dump/pcapng.c reads pcapng files,
+ * because it also returns comments and interfaces.
  */
 
 struct rn_dump_file;
@@ -194,8 +197,8 @@ int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
 
 /* ---- Statistics of a capture for each half-connection ---- */
 
-/* Returns the delivered payload in Gbit/s over the time from the first to the last
- * packet; 0 if that time is 0.
+/* Returns the goodput of a half-connection: payload that was delivered, in Gbit/s, over
+ * the time from the first to the last packet. Returns 0 if that time is 0.
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
@@ -213,20 +216,20 @@ enum {
 };
 const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_MAX]);
 
-/* Prints a paragraph for each half-connection; serves as rn_dump_form.end. @ctx: the FILE
- * to print to.
+/* Prints a paragraph for each half-connection. Can be used as rn_dump_form.end; @ctx is
+ * then the FILE to which it prints.
  */
 int rn_dump_stats_print(void *ctx, const struct rn_watch *w);
 
-/* Draws goodput, unacknowledged PSNs and round trip times of a half-connection over time,
- * as an <svg> element.
+/* Draws an <svg> element for a half-connection, with goodput, unacknowledged PSNs and
+ * round trip times over time.
  */
 void rn_dump_plot(FILE *to, const struct rn_watch_half *h);
 extern const char rn_dump_plot_style[]; /* style sheet for the head of the page */
 
 /* ---- JSON ---- */
 
-/* Print one JSON object for a packet, in one line. @ctx: the FILE to print to. */
+/* Print one JSON object for a packet, in one line. @ctx: the FILE to which they print. */
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a);
 
@@ -237,21 +240,22 @@ int rn_dump_json_stats(void *ctx, const struct rn_watch *w);
 
 struct rn_dump_page;
 
-/* Returns a new page, or NULL if there is no memory. @file: name of the capture; must
- * stay valid.
+/* Returns a new page, or NULL if there is no memory. @file: name of the capture; the
+ * caller must keep it valid as long as the page.
  */
 struct rn_dump_page *rn_dump_page_open(const char *file);
 void rn_dump_page_close(struct rn_dump_page *page);
 
-/* Members @packet and @arrival of a struct rn_dump_form that makes a page: store a
- * packet, or what its receiver said about it. @ctx: a struct rn_dump_page, which stores
+/* For rn_dump_form.packet and rn_dump_form.arrival of a form that makes a page: store a
+ * packet, or what its receiver has said about it. @ctx: the struct rn_dump_page. It keeps
  * the first packets of each diagram and the first findings.
  */
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Write a file, while @w still exists: the whole page, or only the diagram with the most
- * packets. Return 0 or -errno of the file; -ENODATA if there is no diagram.
+/* Write a file: the whole page, or only the diagram with the most packets. The caller
+ * must call them while @w still exists. Return 0 or -errno of the file; -ENODATA if there
+ * is no diagram.
  */
 int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 		       const char *path);

@@ -11,15 +11,13 @@
 
 enum {
 	SECTION_BEGINS = 0x0a, /* first byte of a pcapng file, never of a pcap file */
-	/* link type of raw IP in pcapng files; the constant DLT_RAW of libpcap has
-	 * another value
-	 */
+	/* Link type of raw IP in pcapng files. DLT_RAW of libpcap is another number. */
 	LINKTYPE_RAW = 101,
 };
 
 #define NS_PER_S 1000000000
-/* A time after this one (127 years after 1970) counts as an error, since sums of such
- * times could overflow.
+/* Time in seconds since 1970 (127 years). A later time counts as an error, because sums
+ * of such times could overflow.
  */
 #define SECONDS_MAX 4000000000
 
@@ -142,8 +140,8 @@ static int make_block_room(struct rn_dump_file *f, uint32_t len)
 	return 0;
 }
 
-/* Reads a block. Returns its length, 0 at the end of the file, or -errno; -EPIPE: the
- * file ends within the block.
+/* Reads a block. Returns its length in bytes, 0 at the end of the file, or -errno;
+ * -EPIPE: the file ends within the block.
  */
 static int read_block(struct rn_dump_file *f)
 {

@@ -37,8 +37,8 @@ static void without_address(char *words)
 		memmove(from, to, strlen(to) + 1);
 }
 
-/* Sets the label to the text of the packet, but without the name of the transport
- * service, and without the QP, which the head of the diagram names.
+/* Sets the label of a row to the text of the packet. Leaves out the name of the transport
+ * service, and the QP, which the head of the diagram names.
  */
 static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 {
@@ -121,8 +121,9 @@ void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arriv
 	add_comment(row, a->comment);
 }
 
-/* Returns the half-connection in the other direction. Datagrams have no connection, but
- * those of two hosts to QP 1, the connection manager's, are shown as one diagram.
+/* Returns the half-connection in the other direction. Datagrams have no connection; but
+ * the two half-connections to QP 1 of two hosts (messages of the connection manager) are
+ * shown as one diagram.
  */
 static uint32_t other_way(const struct rn_watch *w, uint32_t half)
 {
@@ -192,7 +193,9 @@ enum {
 	/* columns between these lines if the width of the terminal is unknown */
 	TEXT_WIDTH = 76,
 	INDENT = RN_LADDER_INDENT,
-	/* in ns; a time without packets that is longer has a row of its own */
+	/* In ns. If no packet comes for longer than this, the pause gets a row of its
+	 * own.
+	 */
 	TEXT_PAUSE = 1000000,
 };
 
@@ -251,8 +254,8 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 	fprintf(t->to, "%*s|   %s%s\n", INDENT, "", indent, at);
 }
 
-/* Draws an arrow between the two lines: "--- SEND_ONLY psn 17 len 8 ------------->". If
- * the note does not fit beside it, the note is printed below.
+/* Prints a row with an arrow between the two vertical lines: "--- SEND_ONLY psn 17 len 8
+ * ------------->". If the note does not fit beside the arrow, prints it in the next line.
  */
 static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
 		       bool to_right)
@@ -281,7 +284,7 @@ static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_ro
 		side_words(t, "", row->note);
 }
 
-/* Prints a packet that belongs to no half (direction of a connection) as a plain line. */
+/* Prints a packet that belongs to no half-connection as a plain line. */
 static void print_stray(struct rn_ladder_text *t, const struct rn_dump_packet *d)
 {
 	rn_dump_line(&(struct rn_dump_lines){ .to = t->to }, d);
@@ -339,9 +342,9 @@ void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a)
 /* --------------------------------------------------------------- output as a picture */
 /* A sequence diagram as SVG.
  *
- * Each packet is a row. The vertical axis is time, but not to scale: a long time without
- * packets has a row of its own. The time is on the left; on the right are the number of
- * PSNs in flight, the reason why a packet was sent again, and findings.
+ * Each packet is a row. Time runs downward, but not to scale: a long time without packets
+ * is one row. The time is on the left; on the right are the number of PSNs in flight, the
+ * reason why a packet was sent again, and findings.
  */
 
 enum {
@@ -351,12 +354,14 @@ enum {
 	WIDTH = RIGHT + 400,
 	TOP = 52,
 	ROW = 26,
-	/* vertical distance between the ends of an arrow, which slopes because a packet
-	 * takes time
+	/* Vertical distance in pixels between the two ends of an arrow. Arrows slope,
+	 * because a packet takes time.
 	 */
 	SLOPE = 6,
 	LABEL_UP = 5, /* distance of a label above its arrow */
-	/* a pause, in ns: a longer time without packets has a row of its own */
+	/* In ns. If no packet comes for longer than this, the pause gets a row of its
+	 * own.
+	 */
 	PAUSE = 1000000,
 	SILENCE = 26, /* height of the row of a pause */
 	/* gap in the vertical lines, in which the length of the pause is written */
@@ -448,7 +453,9 @@ static void draw_arrow(FILE *to, const struct rn_ladder_row *row, bool to_right,
 			NULL);
 }
 
-/* Writes the most serious finding as the note on the right, if there is one. */
+/* Writes the most serious finding about the packet, if there is one, as the note on the
+ * right.
+ */
 static void verdict(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {
 	const struct rn_watch_finding *f = &row->finding;
@@ -479,7 +486,8 @@ static void write_tooltip(FILE *to, const char *text)
 	fputs("</title>", to);
 }
 
-/* Writes the diagnostics of the devices below the note; the tooltip has their full text.
+/* Writes the diagnostics of the devices below the note. Their full text is in the
+ * tooltip.
  */
 static void write_comment(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {

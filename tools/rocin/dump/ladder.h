@@ -23,7 +23,7 @@ enum {
 	RN_LADDER_COMMENT_MAX = 240,
 };
 
-/* A row of a diagram: a packet that belongs to a half (a direction of a connection). */
+/* A row of a diagram: a packet that belongs to a half-connection. */
 struct rn_ladder_row {
 	uint64_t number;
 	rn_ns at;
@@ -45,13 +45,13 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
 /* Adds the diagnostic of the receiving device to the comment of the row. */
 void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a);
 
-/* Returns the diagram that @half belongs to. A diagram has the number of the
- * half-connection whose requests go to the right.
+/* Returns the number of the diagram to which half-connection @half belongs: the number of
+ * the half-connection whose requests point to the right in it.
  */
 uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half);
 
-/* Returns the name of the left or right side, such as "10.0.0.1 qp 0x11"; without QP if
- * that is unknown.
+/* Returns the name of the left or right side, such as "10.0.0.1 qp 0x11". Leaves out the
+ * QP if it is not known.
  */
 enum {
 	RN_LADDER_END_MAX = 80
@@ -59,8 +59,8 @@ enum {
 const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			  char text[RN_LADDER_END_MAX]);
 
-/* Returns the owner of the QP on one side, such as "rocin0, verify, process 7, on lo,
- * slot 1"; NULL: unknown.
+/* Returns the owner of the QP on one side as text, such as "rocin0, verify, process 7, on
+ * lo, slot 1". Returns NULL if it is not known.
  */
 const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			    const struct rn_dump_owners *owners);
@@ -84,8 +84,9 @@ struct rn_ladder_text {
 	rn_ns at;
 };
 
-/* Members @packet and @arrival of a struct rn_dump_form that prints ladders: print the
- * row of a packet, or what its receiver said about it. @ctx: a struct rn_ladder_text.
+/* For rn_dump_form.packet and rn_dump_form.arrival of a form that prints diagrams as
+ * text: print the row of a packet, or what its receiver has said about it. @ctx: a struct
+ * rn_ladder_text.
  */
 bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
 void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a);
@@ -106,7 +107,9 @@ struct rn_ladder_picture {
 	const struct rn_dump_owners *owners; /* owners of the QPs; NULL: none are known */
 };
 
-/* Draws an <svg> element. @is_file: for a file of its own, with a style sheet. */
+/* Draws a diagram as an <svg> element. @is_file: the element will be a file of its own,
+ * so it gets a style sheet.
+ */
 void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file);
 
 /* Style sheet for the head of a page; its selectors begin with "svg ". */

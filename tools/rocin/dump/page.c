@@ -204,8 +204,8 @@ static void list_findings(FILE *to, const struct rn_dump_page *page)
 			page->findings, page->violations + page->suspicions);
 }
 
-/* Returns the path MTU; empty if no packet has shown it, for instance if there are
- * only atomics.
+/* Returns the path MTU as text. It is empty if no packet has shown the path MTU, for
+ * instance if there are only atomics.
  */
 static const char *path_mtu(const struct rn_watch_half *h, char text[MTU_LEN])
 {
@@ -322,8 +322,9 @@ static int print_page(FILE *to, const void *watched)
 	write_head(to, page);
 	write_counts(to, w);
 	list_findings(to, page);
-	/* Two half-connections may have become a pair after both got a diagram; they
-	 * share the first one.
+	/* Two half-connections may have become a pair after each of them had got a
+	 * diagram. They share the first of the two diagrams then, and the second one is
+	 * left out.
 	 */
 	for (unsigned i = 0; i < page->ladders; i++)
 		if (rn_ladder_of(w, page->drawn[i].ladder) == page->drawn[i].ladder)

@@ -19,17 +19,18 @@ enum {
 	/* packet type of outgoing packets in the header of Linux cooked mode */
 	SENT_BY_US = 4,
 	SENT_TO_US = 0,
-	/* number of bytes at the beginning of a packet that are compared to find copies
+	/* To find copies of packets, this number of bytes at the beginning of two packets
+	 * is compared.
 	 */
 	HEAD = 128,
-	/* number of bytes at the end of a packet that are compared, too: the ICRC, unless
-	 * the capture has cut it off
+	/* This number of bytes at the end of two packets is compared as well. They are
+	 * the ICRC, unless the capture has cut it off.
 	 */
 	TAIL = 4,
 };
 
-/* Entry for the packets with checksum @sum: @left is the number of those whose sending
- * was captured, but not yet their reception.
+/* Entry for all packets with the checksum @sum. @left: number of those that were captured
+ * when they were sent, and not yet when they were received.
  */
 struct slot {
 	uint64_t sum;
@@ -139,8 +140,9 @@ static void free_owners(struct rn_dump_owners *o)
 	free(o);
 }
 
-/* Stores the owner of a QP, with copies of both texts. Returns true if this owner is new;
- * false if it is known, if there is no memory, or if the interface has no description.
+/* Stores the owner of a QP, with copies of both texts. Returns true if the owner is new.
+ * Returns false if it is known already, if there is no memory, or if the interface has no
+ * description.
  */
 static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32_t qpn,
 		      const char *interface, const char *description)
@@ -153,8 +155,8 @@ static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32
 		 interface[0] ? ", " : "", description);
 	in_tree = tfind(&key, &o->tree, compare);
 	if (in_tree) {
-		/* The QP is known. If the texts differ, its QPN now belongs to
-		 * another program.
+		/* The QP is in the tree already. If the texts differ, its QPN now belongs
+		 * to another program.
 		 */
 		if (strcmp((*in_tree)->text, key.text) == 0)
 			return false;
@@ -309,8 +311,8 @@ struct reading {
 	rn_ns start;
 };
 
-/* Reports the receiver's copy of a packet that was shown when it was sent. Only the
- * comment of the receiver is new.
+/* A packet was shown when its sender captured it, and this is the capture of its
+ * receiver. Reports it. It contains nothing new but the comment of the receiver.
  */
 static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 			 const struct rn_packet *p, uint64_t number)
@@ -325,7 +327,7 @@ static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 }
 
 /* Checks a packet and shows it. Returns false if no more packets are wanted. @kept: where
- * to store its number, or NULL.
+ * to store the number of the packet; or NULL.
  */
 static bool report_packet(struct reading *r, const struct rn_pcapng_found *found,
 			  const struct rn_packet *p, uint64_t *kept)
@@ -359,8 +361,8 @@ static bool report_packet(struct reading *r, const struct rn_pcapng_found *found
 	return r->form->packet(r->form->ctx, &d) && r->total->packets != r->source->count;
 }
 
-/* Reads packets. Returns 0 at the end, or when no more packets are wanted; -EIO after an
- * error message.
+/* Reads all packets of the file. Returns 0 at its end, or when no more packets are
+ * wanted. Returns -EIO after an error message.
  */
 static int read_packets(struct reading *r, struct rn_dump_file *file)
 {

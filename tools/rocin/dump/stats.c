@@ -121,7 +121,9 @@ static void print_trips(FILE *to, const struct rn_watch_half *h)
 		n->rtts);
 }
 
-/* Prints the bytes in each time slice as a bar, in eighths of the maximum. */
+/* Prints a row of bars, one for each time slice. The height of a bar shows the bytes of
+ * the slice, in eighths of the maximum.
+ */
 static void print_spark(FILE *to, const struct rn_watch_half *h)
 {
 	static const char *const level[] = {
@@ -208,7 +210,8 @@ struct panel {
 	const char *title, *look;
 	/* Returns the value for a time slice; negative: the slice has none. */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
-	/* the value is drawn as a line, with gaps where it is unknown; false: as an area
+	/* True: the value is drawn as a line, with gaps where it is not known. False: it
+	 * is drawn as an area.
 	 */
 	bool is_line;
 	bool has_marks;

@@ -26,7 +26,7 @@ struct example {
 	const char *remedy;
 };
 
-/* PCIe settings that delay data until an ordering rule forces it to move, so that the
+/* PCIe settings with which data arrives only when an ordering rule forces it to. So the
  * error shows at the first attempt.
  */
 #define WORST ",driver=adversarial,hold=inf,hold.polls=inf"
@@ -268,8 +268,8 @@ static void exec_example(const struct example *x, const char *program, bool mend
 	_exit(RN_EXIT_CANNOT_RUN);
 }
 
-/* Runs the program in one of its two forms and copies its output to @text. Returns its
- * wait status, or -1.
+/* Runs one of the two forms of the program: the corrected one if @mended, else the faulty
+ * one. Copies its output to @text. Returns its wait status, or -1 if it could not be run.
  */
 static int run_program(const struct example *x, const char *program, bool mended,
 		       char *text)
@@ -328,9 +328,9 @@ static void print_output(const char *label, char *text)
 	}
 }
 
-/* Runs and prints one of the two forms of an example, the faulty or the corrected one.
- * Returns true if the program behaved as intended: the faulty form fails, the corrected
- * one succeeds.
+/* Runs one of the two forms of an example, the corrected one if @mended, else the faulty
+ * one, and prints the result. Returns true if the form has behaved as intended: the
+ * faulty one fails, the corrected one succeeds.
  */
 static bool show_form(const struct example *x, const char *program, bool mended)
 {

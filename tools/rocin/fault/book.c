@@ -39,8 +39,9 @@ bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number)
 	return true;
 }
 
-/* Finds the next statement of the text, without blanks around it. Returns false at
- * the end.
+/* Finds the next statement of the text from *@at on. Sets *@begin and *@len to it,
+ * without the blanks around it, and moves *@at behind it. Returns false at the end of the
+ * text.
  */
 static bool next_statement(const char **at, const char **begin, size_t *len)
 {

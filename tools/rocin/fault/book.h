@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* book.h - a "book": the text of fault rules, one per line, and the seed. Rules can be
- * added and removed.
+/* book.h - a book: a list of fault rules, each as text, and the seed. Rules can be added
+ * to a book and removed from it.
  */
 #ifndef RN_FAULT_BOOK_H
 #define RN_FAULT_BOOK_H
@@ -12,7 +12,7 @@ struct rn_fault_book {
 	unsigned count;
 	/* the rules, one per line; the lines belong to this struct */
 	char *line[RN_FAULT_RULES_MAX];
-	/* Number of each rule in the text that was read from rocind; 255: the rule
+	/* For each rule: its number in the text that was read from rocind; 255: the rule
 	 * is new.
 	 */
 	uint8_t from[RN_FAULT_RULES_MAX];
@@ -25,7 +25,7 @@ void rn_fault_book_free(struct rn_fault_book *b);
 /**
  * rn_fault_book_add() - Add the rules of a text
  * @name:	Name of the text in error messages
- * @is_old:	The rules were read from rocind: their numbers are kept in @from
+ * @is_old:	The rules were read from rocind, so their numbers are stored in @from
  *
  * Return: 0; -EINVAL for a wrong rule, or if there would be more than 64; -ENOMEM. On an
  *	error @err has an error text, and nothing was added.
@@ -36,8 +36,8 @@ int rn_fault_book_add(struct rn_fault_book *b, const char *text, const char *nam
 /* Removes rule @number, counted from 0. Returns false if there is none. */
 bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number);
 
-/* Returns the seed and all rules as one text, to be freed by the caller; NULL if there is
- * no memory.
+/* Returns the seed and all rules as one text, which the caller must free. Returns NULL if
+ * there is no memory.
  */
 char *rn_fault_book_text(const struct rn_fault_book *b);
 

@@ -21,8 +21,8 @@ enum {
 	OPT_CLEAR = 0x100,
 	OPT_RECORD,
 	REMOVES_MAX = RN_FAULT_RULES_MAX,
-	/* Maximum number of attempts, since other processes may change the rules at the
-	 * same time.
+	/* Maximum number of attempts to change the rules. An attempt fails if another
+	 * process changes them at the same time.
 	 */
 	TRIES = 20,
 	/* maximum time in ms to wait until all programs use the new rules */
@@ -151,8 +151,8 @@ static int add_file(struct rn_fault_book *b, const char *path, char *err, size_t
 	return rc;
 }
 
-/* Compares numbers for a descending order: when rules are removed from the end, those
- * still to be removed keep their numbers.
+/* Compares two numbers for a descending order. Rules are removed in this order, because
+ * the rules that are still to be removed then keep their numbers.
  */
 static int by_number(const void *a, const void *b)
 {
@@ -169,8 +169,8 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
-		/* A number that was given twice is used once: at the second removal, it
-		 * would stand for another rule.
+		/* If the user has given a number twice, it is used once. The second time,
+		 * it would mean another rule.
 		 */
 		if (i > 0 && args->remove[i] == args->remove[i - 1])
 			continue;
@@ -213,8 +213,8 @@ static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char
 	return rc;
 }
 
-/* Changes the rules, in one attempt. Returns 0, -EAGAIN if another process has changed
- * them meanwhile, or another -errno.
+/* Makes one attempt to change the rules. Returns 0, -EAGAIN if another process has
+ * changed them meanwhile, or another -errno with an error text in @err.
  */
 static int try_change(struct rn_rocind *r, struct fault_args *args,
 		      struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
@@ -249,8 +249,8 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
-	/* number of running programs; @late: number of their devices that do not use the
-	 * new rules yet
+	/* @programs: number of running programs. @late: number of their devices that do
+	 * not use the new rules yet.
 	 */
 	unsigned programs, late;
 	json_t *json;
@@ -309,8 +309,8 @@ static int gather(struct rn_rocind *r, const struct rn_rocind_faults *now,
 	return rn_rocind_list(r, on_client, c, err, err_len);
 }
 
-/* Waits until every program uses the new rules, but not for ever: a stopped program does
- * not read them.
+/* Waits until every program uses the new rules. Gives up after some time, because a
+ * stopped program does not read them.
  */
 static int await_programs(struct rn_rocind *r, const struct rn_rocind_faults *now,
 			  char *err, size_t err_len)
@@ -410,7 +410,7 @@ static void print_nothing(const struct fault_args *args)
 		print(&none, &c);
 }
 
-/* Runs a program with --record by means of `rocin run`, which has the same option. */
+/* For --record: runs the program by `rocin run`, which has the same option. */
 static int run_recorded(const struct fault_args *args)
 {
 	int argc = args->rule_count + 4, status = RN_EXIT_FAILURE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_hunt.c - `rocin hunt`: searches for a set of writes that make a program go wrong if
+/* cmd_hunt.c - `rocin hunt`: searches for a set of writes that make a program fail if
  * they arrive late; see hunt.h.
  */
 #include <errno.h>
@@ -142,7 +142,8 @@ static int complain_of(const char *what, int rc)
 	return RN_EXIT_FAILURE;
 }
 
-/* Draws the newest run, if a picture is wanted. Returns 0 or an exit status. */
+/* Draws a picture of the newest run, if the user wants one. Returns 0 or an exit status.
+ */
 static int draw_run(const struct hunt_args *args, const struct rn_hunt_set *late,
 		    const struct rn_hunt_end *end)
 {
@@ -151,8 +152,8 @@ static int draw_run(const struct hunt_args *args, const struct rn_hunt_set *late
 	return rc ? complain_of(args->svg, rc) : 0;
 }
 
-/* Reports that a run could not be made or its files could not be read; a signal that has
- * ended the hunt is not reported. Returns the exit status.
+/* Reports that a run could not be made, or that its files could not be read. If a signal
+ * has ended the hunt, reports nothing. Returns the exit status.
  */
 static int say_failed(const struct hunt_args *args, int rc)
 {
@@ -179,8 +180,8 @@ static void join_words(char **words, char *text, size_t len)
 					 *words);
 }
 
-/* Selects the machine that the schedule names. If the user has named one, it must be the
- * same. Returns 0 or an exit status.
+/* Selects the machine that the schedule in @file names. If the user has named a machine,
+ * too, it must be the same. Returns 0 or an exit status.
  */
 static int take_machine(const char *file)
 {
@@ -214,8 +215,8 @@ static size_t equal_bytes(const char *a, const char *b)
 	return len;
 }
 
-/* Returns the name of the write of the run that has the longest common beginning with
- * @name; NULL if the run made no write.
+/* Returns the name of that write of the run which has the longest beginning in common
+ * with @name. Returns NULL if the run has made no write.
  */
 static const char *nearest_write(const struct rn_hunt_end *end, const char *name)
 {
@@ -283,7 +284,9 @@ static int replay(struct hunt_args *args)
 }
 
 /* ----------------------------- search for a schedule, and the command's entry point */
-/* Writes the schedule to the file that the user keeps. Returns 0 or an exit status. */
+/* Writes the schedule @late to the file that the user has named. Returns 0 or an exit
+ * status.
+ */
 static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 		const struct rn_hunt_end *end)
 {
@@ -300,8 +303,9 @@ static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 	return rc ? complain_of(args->keep, rc) : 0;
 }
 
-/* Runs the program with the schedule until it goes wrong, and prints what happens then. A
- * program that polls does not go wrong in each run. Returns an exit status.
+/* Runs the program with the schedule @late until it goes wrong, and prints what happened
+ * in that run. Several runs may be needed, because a program that polls does not go wrong
+ * in each. Returns an exit status.
  */
 static int say_found(struct hunt_args *args, const struct rn_hunt_set *late)
 {
@@ -371,8 +375,9 @@ int rn_cmd_hunt(int argc, char **argv)
 		status = take_machine(args.replay);
 	if (status)
 		return status;
-	/* rn_run_settings_apply() prepares the environment for a sanitizer that closes
-	 * all pages; rn_hunt_run() sets the options for each run.
+	/* With this value, rn_run_settings_apply() prepares the environment for a
+	 * sanitizer that closes all pages. rn_hunt_run() then sets the options for each
+	 * run.
 	 */
 	setenv("ROCIN_SANITIZE", "all", 1);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));

@@ -17,28 +17,32 @@
 #include "rocin/types.h"
 
 /* ------------------------------------------------------ sets of writes (schedule.c) */
-/* A set of names of writes, each once, in the order in which they were added. */
+/* A set of names of writes. Each name is in it once, and they are in the order in which
+ * they were added.
+ */
 struct rn_hunt_set {
 	char **name;
 	size_t count, room;
-	/* Hash table with open addressing: numbers of names plus 1; 0: free. It has twice
-	 * as many entries as there is room for names.
+	/* Hash table with open addressing. An entry is the index of a name plus 1; 0: it
+	 * is free. The table has twice as many entries as there is room for names.
 	 */
 	uint32_t *table;
 };
 
-/* Adds a copy of the name, if it is new. Ends the program if there is no memory. */
+/* Adds a copy of the name, unless the set has it already. Ends the program if there is no
+ * memory.
+ */
 void rn_hunt_add(struct rn_hunt_set *set, const char *name);
 bool rn_hunt_has(const struct rn_hunt_set *set, const char *name);
 void rn_hunt_clear(struct rn_hunt_set *set);
 
-/* Adds the names in a file: for each line that begins with @word, the rest of the line.
+/* Adds names from a file: of each line that begins with @word, the rest of the line.
  * Returns 0 or -errno.
  */
 int rn_hunt_read(struct rn_hunt_set *set, const char *path, const char *word);
 
-/* Writes the lines "late NAME" to a file, after the lines of @head unless it is NULL.
- * Returns 0 or -errno.
+/* Writes a line "late NAME" for each name to a file. @head: lines that come before these;
+ * NULL: none. Returns 0 or -errno.
  */
 int rn_hunt_write(const struct rn_hunt_set *set, const char *path, const char *head);
 
@@ -59,8 +63,8 @@ struct rn_hunt {
 struct rn_hunt_end {
 	bool is_wrong;
 	char how[160]; /* how the program ended, such as "ends with status 1" */
-	/* From the record of the run: the writes that were late, and the writes that
-	 * landed at once.
+	/* From the record of the run: the writes that were late, and those that reached
+	 * their memory at once.
 	 */
 	struct rn_hunt_set late, landed;
 };
@@ -77,29 +81,30 @@ void rn_hunt_erase(struct rn_hunt *h);
 int rn_hunt_stopped(void);
 
 /* Runs the program once with the schedule @late; NULL: all writes are late. Fills in
- * @end, which the caller frees by rn_hunt_end_clear(). Returns 0; -EINTR after a signal;
- * or -errno if the program could not be run.
+ * @end, which the caller must free by rn_hunt_end_clear(). Returns 0; -EINTR if a signal
+ * has ended the hunt; or -errno if the program could not be run.
  */
 int rn_hunt_run(struct rn_hunt *h, const struct rn_hunt_set *late,
 		struct rn_hunt_end *end);
 void rn_hunt_end_clear(struct rn_hunt_end *end);
 
-/* Writes to @path the path of a file of the newest run and returns @path. @name: "log"
- * (the sanitizer's reports), "record" or "output".
+/* Writes the path of a file of the newest run to @path, and returns @path. @name says
+ * which file: "log" (the sanitizer's reports), "record" or "output".
  */
 const char *rn_hunt_path(const struct rn_hunt *h, const char *name, char *path);
 
 /* ------------------------------------------------- search for a schedule (search.c) */
-/* Runs the program under at most @runs schedules, or as many as the budget allows:
- * all writes late, no write late, then random subsets that follow from @seed. Returns 1
- * if the program went wrong, with the schedule in @found; 0 if it did not; or -errno.
+/* Searches for a schedule with which the program goes wrong. Runs it with all writes
+ * late, with no write late, and then with random subsets that follow from @seed, at most
+ * @runs times or as often as the budget allows. Returns 1 with the schedule in @found; 0
+ * if the program has never gone wrong; or -errno.
  */
 int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 		   struct rn_hunt_set *found);
 
-/* Removes writes from the schedule as long as the program goes wrong with the rest in
- * each of two runs. Returns 1; 0 if the program does not go wrong with @set itself; or
- * -errno.
+/* Makes the schedule @set smaller: removes writes as long as the program goes wrong
+ * without them, in each of two runs. Returns 1; 0 if the program does not go wrong with
+ * @set itself; or -errno.
  */
 int rn_hunt_shrink(struct rn_hunt *h, struct rn_hunt_set *set);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* picture.c - draws a timeline: a lane for each agent and each memory, a row for each
- * event, time downward. A late write is an arrow from the row in which it was issued to
- * the row in which it reached its memory; a read that came too early is marked.
+/* picture.c - draws a timeline of a run. Each agent and each memory has a lane, each
+ * event has a row, and time runs downward. A late write is an arrow from the row in which
+ * it was issued to the row in which it reached its memory. A read that came too early is
+ * marked.
  */
 #include <errno.h>
 #include <string.h>
@@ -74,7 +75,7 @@ static size_t rows_of(const struct picture *p)
 	return count < ROWS_MAX ? count : ROWS_MAX;
 }
 
-/* Returns the y coordinate of row @i of the timeline; 0 if it is not drawn. */
+/* Returns the y coordinate of row @i of the timeline, or 0 if this row is not drawn. */
 static double row_y(const struct picture *p, size_t i)
 {
 	size_t place = 0;
@@ -108,8 +109,8 @@ static void add_lane(struct picture *p, const char *name)
 	snprintf(p->lane[p->lanes++], RN_HUNT_AGENT_MAX, "%s", name);
 }
 
-/* Adds the lanes: first those of the devices that write, then those of the agents that
- * read, then those of the memories.
+/* Adds the lanes to the picture: first those of the devices that write, then those of the
+ * agents that read, then those of the memories.
  */
 static void add_lanes(struct picture *p)
 {
@@ -171,8 +172,8 @@ static void draw_lanes(const struct picture *p)
 }
 
 /* ----------------------------------------------------------------- drawing each row */
-/* Draws an arrow whose last piece is horizontal. @at: x and y of its start, then of its
- * end.
+/* Draws an arrow whose last part is horizontal. @at: x and y of its start, then x and y
+ * of its end.
  */
 static void draw_arrow(const struct picture *p, const char *look, const char *line_look,
 		       const double at[4])
@@ -187,8 +188,8 @@ static void draw_arrow(const struct picture *p, const char *look, const char *li
 			NULL);
 }
 
-/* Returns the y coordinate of the row in which the last part of the write in row @i has
- * reached its memory; 0 if there is none.
+/* Row @i is about the issue of a write. Returns the y coordinate of the row in which the
+ * last part of this write has reached its memory; 0 if there is none.
  */
 static double arrival_y(const struct picture *p, size_t i)
 {

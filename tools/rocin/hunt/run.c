@@ -18,8 +18,8 @@
 
 enum {
 	LOOK_MS = 2, /* interval in ms of the checks whether the program has ended */
-	/* interval in ms of the checks of the time limit and of signals, if a pidfd
-	 * reports the end of the program
+	/* Interval in ms at which the time limit and signals are checked. (If there is a
+	 * pidfd, the end of the program is noticed at once.)
 	 */
 	LOOK_AGAIN_MS = 20,
 	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before this time */
@@ -53,8 +53,8 @@ int rn_hunt_begin(struct rn_hunt *h)
 	const struct sigaction action = { .sa_handler = stop };
 	const char *tmp = getenv("TMPDIR");
 
-	/* The signals are caught, because the program runs in a process group of its own,
-	 * which Ctrl-C does not reach.
+	/* Signals are caught, and the program is ended by this code, because it runs in a
+	 * process group of its own, which Ctrl-C does not reach.
 	 */
 	for (size_t i = 0; i < RN_ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
@@ -132,8 +132,8 @@ static void become_program(const struct rn_hunt *h, char **argv, pid_t parent)
 	_exit(CANNOT_EXEC);
 }
 
-/* Waits until the process ends, but at most LOOK_AGAIN_MS. Without a pidfd (-1) waits
- * LOOK_MS in any case.
+/* Waits until the process ends, but for at most LOOK_AGAIN_MS. If there is no pidfd (-1),
+ * waits for LOOK_MS in any case.
  */
 static void wait_a_while(int pidfd)
 {
@@ -142,8 +142,8 @@ static void wait_a_while(int pidfd)
 	(void)poll(&ended, 1, pidfd < 0 ? LOOK_MS : LOOK_AGAIN_MS);
 }
 
-/* Waits for the process. Returns false if it did not end in time; then the process and
- * all processes that it has started are killed.
+/* Waits until the process ends, and sets *@status. If it does not end in time, kills it
+ * and all processes that it has started, and returns false.
  */
 static bool await(struct rn_hunt *h, pid_t pid, int *status)
 {
@@ -213,7 +213,8 @@ static void judge_status(struct rn_hunt_end *end, int status)
 }
 
 /* Appends a line to the record. If that fails, for instance because the disk is full,
- * lines that the program has written may be missing as well. Returns 0 or -errno.
+ * lines that the program has tried to write may be missing as well, so the record cannot
+ * be used. Returns 0 or -errno.
  */
 static int end_record(const char *path)
 {
@@ -227,7 +228,9 @@ static int end_record(const char *path)
 	return fclose(record) ? -errno : rc;
 }
 
-/* Reads the record of the newest run. There is none if the program opened no device. */
+/* Reads the record of the newest run into @end. If the program has opened no device,
+ * there is no record, which is no error.
+ */
 static int read_record(const struct rn_hunt *h, struct rn_hunt_end *end)
 {
 	char path[PATH_MAX];

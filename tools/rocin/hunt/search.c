@@ -10,15 +10,16 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	/* number of runs that must all go wrong without some late writes before these
-	 * writes are removed from the schedule
+	/* Some late writes are removed from the schedule only if this number of runs
+	 * without them have all gone wrong.
 	 */
 	AGREEING = 2,
 };
 
 /* ------------------------------------------------------------ search for a schedule */
-/* Returns the length of the part of a name that all writes of one queue of a QP, or of
- * one message, have in common: "rocin1 qp 1 request", "rocin1 qp 1 request 0".
+/* Returns the length of the common part of names of writes. All writes of one queue of a
+ * QP have the same beginning, such as "rocin1 qp 1 request", and all writes of one
+ * message (@by_message), such as "rocin1 qp 1 request 0".
  */
 static size_t common_len(const char *name, bool by_message)
 {
@@ -40,8 +41,8 @@ static uint64_t hash_part(const char *name, size_t len, uint64_t seed)
 	return hash ^ hash >> 32;
 }
 
-/* Draws random subset number @n of the names. Depending on @n, all writes of a queue, or
- * all of a message, are in the subset together, or each write is drawn by itself.
+/* Draws random subset number @n of the names. @n also decides what is drawn: all writes
+ * of a queue together, all writes of a message together, or each write by itself.
  */
 static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed,
 			struct rn_hunt_set *subset)
@@ -57,8 +58,8 @@ static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed
 	}
 }
 
-/* Runs the program once. Returns 1 if it goes wrong; then the late writes are added to
- * @found. All writes of the run are added to @all.
+/* Runs the program once. Adds all writes of the run to @all. If the program has gone
+ * wrong, adds the late ones to @found and returns 1. Otherwise returns 0 or -errno.
  */
 static int try_once(struct rn_hunt *h, const struct rn_hunt_set *late,
 		    struct rn_hunt_set *all, struct rn_hunt_set *found)
@@ -104,7 +105,9 @@ int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 }
 
 /* ------------------------------------------------------------- shrinking a schedule */
-/* Returns 1 if the program goes wrong with these late writes in all of AGREEING runs. */
+/* Returns 1 if the program goes wrong with these late writes in all of AGREEING runs, 0
+ * if it does not, or -errno.
+ */
 static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 {
 	int rc = 1;
@@ -119,8 +122,8 @@ static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 	return rc;
 }
 
-/* Divides @set into @parts parts and adds part number @n to @to, or all other parts if
- * @is_complement.
+/* Divides @set into @parts parts. Adds part number @n to @to or, if @is_complement, all
+ * other parts.
  */
 static void add_part(const struct rn_hunt_set *set, size_t n, size_t parts,
 		     bool is_complement, struct rn_hunt_set *to)
@@ -139,8 +142,9 @@ static void replace_set(struct rn_hunt_set *set, struct rn_hunt_set *by)
 	*by = (struct rn_hunt_set){ 0 };
 }
 
-/* Tries the parts, or their complements, until the program goes wrong with one of them,
- * which then replaces @set. Returns 1 if there is one, 0 if there is none, or -errno.
+/* Divides @set into @parts parts, and tries the parts, or if @is_complement their
+ * complements, until the program goes wrong with one. That one replaces @set. Returns 1
+ * if there is one, 0 if there is none, or -errno.
  */
 static int try_parts(struct rn_hunt *h, struct rn_hunt_set *set, size_t parts,
 		     bool is_complement)

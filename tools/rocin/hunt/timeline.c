@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* timeline.c - what happened in a run around its late writes, in order: from the issue of
- * the first of them until the last has been performed. It is read from the record of the
- * run (sim/pcie/sanitizer/sanitize_schedule.c).
+ * the first of them until the last has been performed. This code reads it from the record
+ * of the run (sim/pcie/sanitizer/sanitize_schedule.c).
  *
- * A read that came before a late write counts as early, unless it is a poll of a loop and
- * this polling is the event that performed the write.
+ * A read that came before a late write counts as early, unless it belongs to a polling
+ * loop and that loop is the event that has performed the write.
  */
 #include "timeline.h"
 
@@ -53,8 +53,8 @@ static void drop_row(struct rn_hunt_timeline *t)
 	clear_row(&t->row[--t->count]);
 }
 
-/* Fills in a row from @rest, the text of a line after its first word. Returns false if
- * the text is invalid, or if there is no memory.
+/* Fills in a row. @rest: the text of a line of the record behind its first word. Returns
+ * false if the text is invalid, or if there is no memory.
  */
 static bool fill_row(struct rn_hunt_row *row, size_t n, const char *rest)
 {
@@ -79,7 +79,8 @@ struct reading {
 	const struct rn_hunt_set *late;
 };
 
-/* Does the row belong to the timeline? What comes before the first late write does not.
+/* Returns true if the row belongs to the timeline. Rows before the first late write do
+ * not.
  */
 static bool is_wanted(const struct reading *r, const struct rn_hunt_row *row)
 {
@@ -97,8 +98,8 @@ static bool is_wanted(const struct reading *r, const struct rn_hunt_row *row)
 	return false;
 }
 
-/* The last row says by which event a write was performed; drops the rows before it that
- * say only that this event happened.
+/* The last row names the event that has performed a write. Removes the rows before it
+ * that say only that this event has happened.
  */
 static void drop_event_before(struct rn_hunt_timeline *t)
 {
@@ -140,7 +141,9 @@ static void end_timeline(struct rn_hunt_timeline *t)
 		drop_row(t);
 }
 
-/* Is the read in row @i a poll of a loop that later performs the write? */
+/* Row @i is a read. Returns true if it belongs to a polling loop that later performs the
+ * write.
+ */
 static bool is_of_loop(const struct rn_hunt_timeline *t, size_t i)
 {
 	for (size_t j = i; j < t->count; j++) {
@@ -187,7 +190,9 @@ const char *rn_hunt_row_word(enum rn_hunt_row_kind kind)
 }
 
 /* ----------------------------------------------------- names of agents and memories */
-/* Copies word number @n of @text, counted from its end; the last word is number 0. */
+/* Copies a word of @text to @name. @n counts words from the end of @text: 0 is the last
+ * word.
+ */
 static void copy_word_from_end(const char *text, unsigned n, char name[RN_HUNT_AGENT_MAX])
 {
 	const char *end = text + strlen(text), *from;

@@ -21,8 +21,8 @@ enum rn_hunt_row_kind {
 struct rn_hunt_row {
 	enum rn_hunt_row_kind kind;
 	char *write; /* name of the write; NULL for an event */
-	/* for a read: the reader; for an event: a description; for a late write that was
-	 * performed: the event that performed it; otherwise NULL
+	/* For a read: the reader. For an event: a description. For a late write that was
+	 * performed: the event that has performed it. Otherwise NULL.
 	 */
 	char *text;
 	bool is_early; /* the read got old bytes and is not a poll of a loop */
@@ -33,8 +33,8 @@ struct rn_hunt_timeline {
 	size_t count, room;
 };
 
-/* Reads the timeline of the writes @late from a record. If there is no memory, rows are
- * missing.
+/* Reads the timeline of the writes @late from the record with path @record. If there is
+ * no memory, rows are missing in it.
  */
 void rn_hunt_timeline_read(struct rn_hunt_timeline *t, const char *record,
 			   const struct rn_hunt_set *late);
@@ -43,9 +43,9 @@ void rn_hunt_timeline_clear(struct rn_hunt_timeline *t);
 /* Returns a word such as "issued"; never NULL. */
 const char *rn_hunt_row_word(enum rn_hunt_row_kind kind);
 
-/* rn_hunt_row_agent() writes the name of the agent that acts in a row, such as "rocin1",
- * or "cpu" for the program. rn_hunt_row_memory() writes the name of the memory that the
- * write of a row goes to, such as "host" or "gpu0"; an empty text for an event.
+/* rn_hunt_row_agent() writes the name of the agent that acts in a row, such as "rocin1";
+ * the program is "cpu". rn_hunt_row_memory() writes the name of the memory to which the
+ * write of a row goes, such as "host" or "gpu0"; for an event, an empty text.
  */
 void rn_hunt_row_agent(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
 void rn_hunt_row_memory(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);

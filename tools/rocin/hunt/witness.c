@@ -16,8 +16,8 @@ enum {
 	SHOWN = 20,	      /* maximum number of late writes that are printed */
 };
 
-/* Finds the event that performed a write, or the last part of it, in lines "ended NAME by
- * EVENT" of the record. Returns NULL if there is none.
+/* Finds the line "ended NAME by EVENT" of the record for a write (if the write has
+ * several parts, for the last one), and returns its EVENT. Returns NULL if there is none.
  */
 static const char *event_of(const struct rn_hunt_set *ended, const char *name)
 {

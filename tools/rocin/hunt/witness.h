@@ -5,14 +5,14 @@
 
 #include "hunt.h"
 
-/* Print how the newest run ended, its late writes, the event that performed each of them,
- * and what the sanitizer reports of the run.
+/* Print how the newest run has ended, its late writes, the event that has performed each
+ * of them, and what the sanitizer has reported in the run.
  */
 void rn_hunt_print(const struct rn_hunt *h, const struct rn_hunt_set *late,
 		   const struct rn_hunt_end *end);
 
-/* Prints that no schedule was found, and what the sanitizer reports of the newest run:
- * the program may use memory too early and still not go wrong.
+/* Prints that no schedule was found. Also prints what the sanitizer has reported in the
+ * newest run, because the program may use memory too early and still not go wrong.
  */
 void rn_hunt_print_nothing(const struct rn_hunt *h);
 

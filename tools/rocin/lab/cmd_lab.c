@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_lab.c - `rocin lab`: the process that the user starts. The lab itself is a child
- * process in its own namespaces; see lab.h.
+/* cmd_lab.c - `rocin lab`. This file is about the process that the user starts. The lab
+ * itself is a child process in its own namespaces; see lab.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -288,8 +288,8 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Parses the options; ends the process with a usage error if they are wrong. @args points
- * into @argv; commands are never freed.
+/* Parses the options into @args. If they are wrong, ends the process with a usage error.
+ * @args points into @argv. The memory for commands is never freed.
  */
 static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 {
@@ -319,8 +319,8 @@ static void block_signals(sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
-/* Passes signals on to the process of the lab, which reacts to them; the third signal
- * kills it instead. Returns the wait status of that process.
+/* Waits for the process of the lab, and passes signals on to it. The third signal kills
+ * it instead. Returns its wait status.
  */
 static int pass_signals(pid_t lab, const sigset_t *set)
 {
@@ -338,9 +338,9 @@ static int pass_signals(pid_t lab, const sigset_t *set)
 	}
 }
 
-/* Makes our process group the foreground group of the terminal again, after a shell
- * of the lab. The lab cannot do that, because our process group has no number in its
- * PID namespace.
+/* A shell of the lab was in the foreground of the terminal. Makes our process group the
+ * foreground group again. The lab cannot do that, because our process group has no number
+ * in its PID namespace.
  */
 static void take_terminal(void)
 {

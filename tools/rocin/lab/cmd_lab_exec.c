@@ -24,8 +24,8 @@ enum {
 };
 
 struct exec_args {
-	/* Process id of the `rocin lab' to whose hosts @host belongs, if this process is
-	 * outside of the lab; 0: this process is inside a lab.
+	/* If this process is outside of the lab: process id of the `rocin lab' to whose
+	 * hosts @host belongs. 0: this process is inside the lab.
 	 */
 	pid_t lab;
 	bool no_input;
@@ -116,8 +116,8 @@ static const struct argp argp = {
 };
 
 /* -------------------------------------------------------- calls from outside of a lab */
-/* Finds the main process of the lab: the child of `rocin lab' that is process 1 in its
- * PID namespace.
+/* Returns the process id of the main process of a lab: the child of `rocin lab' (process
+ * @outside) that is process 1 in its PID namespace.
  */
 static pid_t find_lab(pid_t outside)
 {
@@ -151,8 +151,9 @@ static int enter_namespace(pid_t pid, const char *name, int flag)
 	return rc;
 }
 
-/* Enters the lab. Only a child can enter the PID namespace; this process waits for it and
- * ends with it. Returns only in the child, 0 or -errno.
+/* Enters the lab. A process cannot change its own PID namespace, so this makes a child
+ * inside. The function returns only in the child, with 0 or -errno; this process waits
+ * for the child and ends with it.
  */
 static int go_inside(pid_t outside)
 {
@@ -199,8 +200,8 @@ static bool is_called(pid_t pid, const char *name)
 	return rn_file_lines(path, compare_line, (void *)name) == 1;
 }
 
-/* Counts the hosts of the lab by their keepers (lab.h), whose process ids are the same in
- * every lab. Returns 0 if this process is in no lab.
+/* Returns the number of hosts of the lab in which this process is, or 0 if it is in none.
+ * Counts their keepers (lab.h), whose process ids are the same in every lab.
  */
 static unsigned count_hosts(void)
 {
@@ -217,8 +218,8 @@ static unsigned count_hosts(void)
 	return n;
 }
 
-/* Returns the number of the host in a name like "user@h2", which ssh accepts as well; -1
- * if there is no such host.
+/* Returns the number of the host with this name, or -1 if there is none. As ssh does,
+ * accepts "user@h2" for "h2".
  */
 static int find_host(const char *name, unsigned hosts)
 {
@@ -232,8 +233,8 @@ static int find_host(const char *name, unsigned hosts)
 	return rn_lab_host_number(name, hosts);
 }
 
-/* Joins the words to one line for a shell, as ssh does. Returns NULL if there is
- * no memory.
+/* Joins the words to one line for a shell, as ssh does. Returns memory that the caller
+ * must free, or NULL if there is none.
  */
 static char *join_words(char **words)
 {

@@ -33,8 +33,8 @@ enum {
 	OF_HOST = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
 };
 
-/* Calls clone() like fork(), but into new namespaces. That is safe, as the program has
- * one thread.
+/* Works like fork(), but the child is in new namespaces. It uses clone(), which is safe
+ * here because the program has one thread.
  */
 static pid_t fork_into(int flags)
 {
@@ -141,8 +141,8 @@ static int write_file(const char *path, const char *text)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Maps the user and group ids of the user to the same ids inside the user namespace; no
- * other ids exist there.
+/* Sets the user and group ids of the user namespace: the ids of the user are the same
+ * inside, and no other ids exist. Returns 0 or -errno.
  */
 static int map_user(const struct rn_lab_user *user)
 {
@@ -183,7 +183,7 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------------------- namespaces of a host */
-/* Mounts a new /sys, because /sys shows the interfaces of the namespace in which it was
+/* Mounts a new /sys: a /sys shows the interfaces of the network namespace in which it was
  * mounted. If the mount is not permitted, the old /sys stays, and programs still work.
  */
 static void mount_sys(void)
@@ -200,8 +200,8 @@ static void mount_sys(void)
 		close(groups);
 }
 
-/* Writes @text to a file @name in the host's own directory and mounts this file over
- * @path. Does nothing if @path does not exist, as no program reads it then.
+/* Writes @text to the file @name in the host's own directory, and mounts that file over
+ * @path. If @path does not exist, no program reads it, so nothing is done.
  */
 static int put_over(const char *name, const char *path, const char *text)
 {
@@ -229,8 +229,8 @@ static int write_hosts(unsigned hosts)
 	return put_over("hosts", "/etc/hosts", text);
 }
 
-/* Gives the host a boot id of its own. MPI libraries consider hosts with the same boot id
- * as one machine, and would use shared memory instead of the network.
+/* Gives the host a boot id of its own. MPI libraries take hosts with the same boot id for
+ * one machine, and would use shared memory instead of the network.
  */
 static int write_boot_id(unsigned host)
 {
@@ -246,8 +246,8 @@ static int write_boot_id(unsigned host)
 	return put_over("boot_id", "/proc/sys/kernel/random/boot_id", text);
 }
 
-/* Makes links in RN_LAB_BIN with the names of the commands by which launchers start
- * programs on another host.
+/* Makes links in RN_LAB_BIN. Their names are those of the commands by which launchers
+ * start programs on another host.
  */
 static int link_agents(void)
 {
@@ -265,7 +265,7 @@ static int link_agents(void)
 	return 0;
 }
 
-/* Sets up host name, hosts file, shared memory and boot id, in the child
+/* Sets up host name, hosts file, shared memory and boot id of a host. Runs in the child
  * of clone_keeper().
  */
 static int set_up_namespace(unsigned host, unsigned hosts, char *err, size_t err_len)
@@ -314,8 +314,10 @@ static int enter_namespace(pid_t keeper, const char *what, int flag)
 	return rc;
 }
 
-/* Enters a mount namespace. That changes the root directory to the top of the namespace.
- * If the caller was in a chroot(), its root was another one, so chroot() is called again.
+/* Enters the mount namespace of process @keeper, with the root directory of that process
+ * and the working directory @dir. Entering makes the top of the namespace the root
+ * directory. In a lab that was started in a chroot() environment that is another
+ * directory, so chroot() is called, too. Returns 0 or -errno.
  */
 static int join_mounts(pid_t keeper, const char *dir)
 {
@@ -422,8 +424,8 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 	char name[16], go;
 	sigset_t all;
 
-	/* All signals are blocked, so that none ends the keeper when a program sends it
-	 * to all processes.
+	/* All signals are blocked, because a program may send a signal to all processes,
+	 * and the keeper must not end then.
 	 */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -539,8 +541,8 @@ static int put_host(const char *name, unsigned host)
 	return setenv(name, text, 1);
 }
 
-/* Extends PATH: before the old value, the directory of the commands that run programs on
- * other hosts (ssh, rsh); after it, the directory of rocin.
+/* Extends PATH. Before the old value comes the directory of the commands that run
+ * programs on other hosts (ssh, rsh), behind it the directory of rocin.
  */
 static int set_path(void)
 {
@@ -729,8 +731,8 @@ static int take_all(struct capture *c)
 	return all;
 }
 
-/* Writes packets to the file until SIGTERM comes, and then the packets that are still in
- * the kernel's buffer.
+/* Writes packets to the file until SIGTERM comes. Then writes those that are still in the
+ * kernel's buffer, and ends the process.
  */
 _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 {

@@ -11,8 +11,8 @@
  *
  *   [h1: eth0 10.86.0.1, fd86::1, fe80::1] --- br0 of the switch --- [h2: eth0 ...] ...
  *
- * All processes of a lab are in its PID namespace, so that the kernel kills them when the
- * lab ends; and the lab ends with the process that the user started. The files of a host
+ * All processes of a lab are in its PID namespace, so the kernel kills them when the lab
+ * ends. The lab ends when the process ends that the user has started. The files of a host
  * are in a tmpfs of its own. The files and namespaces of a lab have no names outside of
  * it.
  */
@@ -25,8 +25,8 @@
 #include "tools/rocin/run/settings.h"
 
 enum {
-	/* The limit comes from the last byte of an address, which is the number of
-	 * the host.
+	/* The number of a host is the last byte of its address, so there can be no more
+	 * hosts.
 	 */
 	RN_LAB_HOSTS_MAX = 250,
 	RN_LAB_FIRST_KEEPER = 2,
@@ -77,9 +77,10 @@ struct rn_lab_args {
 };
 
 /* ------------------------------------------------------------ namespaces of the lab */
-/* Making, setting up and entering the namespaces of a lab; see namespaces(7).
+/* Functions that make, set up and enter the namespaces of a lab; see namespaces(7).
  *
- * Functions return 0, or -errno with an error text in @err, except rn_lab_clone().
+ * All but rn_lab_clone() return 0, or -errno with an error text in @err, unless their
+ * comments say otherwise.
  */
 
 /* Directories in the tmpfs of each host. The runtime directory of rocind is in that
@@ -93,8 +94,8 @@ struct rn_lab_args {
 struct rn_lab_user {
 	uid_t uid;
 	gid_t gid;
-	/* The lab has a user namespace, because the user may not make the other
-	 * namespaces without one.
+	/* The lab has a user namespace. It needs one if the user may not make the other
+	 * namespaces without it.
 	 */
 	bool has_ns;
 };
@@ -107,26 +108,26 @@ struct rn_lab_user {
  */
 pid_t rn_lab_clone(struct rn_lab_user *user);
 
-/* Explains why namespaces are refused, and what helps. @err: errno of rn_lab_clone(), or
- * of a call by a process in the namespaces.
+/* Writes to @text why namespaces are refused, and what the user can do. @err: the errno
+ * that rn_lab_clone() has set, or that of a call by a process in the namespaces.
  */
 void rn_lab_say_refused(int err, char *text, size_t len);
 
-/* Maps the user ids and mounts /proc. To be called first in the child of rn_lab_clone().
+/* Maps the user ids and mounts /proc. The child of rn_lab_clone() must call this first.
  */
 int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len);
 
 /* Returns the process id of the keeper of @host in the PID namespace of the lab. */
 pid_t rn_lab_keeper_pid(unsigned host);
 
-/* Lets programs of an ordinary user keep the capabilities of a network administrator in
- * the lab. Returns 0, or -errno without an error text.
+/* Lets programs of an ordinary user keep, in the lab, the capabilities of a network
+ * administrator. Returns 0, or -errno without an error text.
  */
 int rn_lab_keep_capabilities(void);
 
-/* Runs the lab until all commands have ended, in the process made by
- * rn_lab_clone(). @lifeline: a pipe that is closed when the process outside ends.
- * Returns the exit status.
+/* Runs the lab until all commands have ended. The caller is the process that
+ * rn_lab_clone() has made. @lifeline: a pipe that is closed when the process outside of
+ * the lab ends. Returns the exit status.
  */
 int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 		int lifeline);
@@ -149,8 +150,8 @@ struct rn_lab_stream {
 /* Initialises a stream, which will close @from. */
 void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *prefix);
 
-/* Copies the complete lines that can be read. Returns 0, or -errno of writing, such
- * as -EPIPE.
+/* Reads what is there to read, and writes its complete lines. Returns 0, or -errno of
+ * writing, such as -EPIPE.
  */
 int rn_lab_stream_read(struct rn_lab_stream *s);
 
@@ -172,13 +173,13 @@ struct rn_lab_program {
 };
 
 /* ----------------------------------------------------------------------------- hosts */
-/* The hosts of a lab. Each host has a sleeping process, its keeper, which keeps its
- * namespaces in existence.
+/* The hosts of a lab. Each host has a process that sleeps, its keeper, so that the
+ * namespaces of the host continue to exist.
  */
 
 /**
  * rn_lab_hosts_make() - Make all hosts and the network between them
- * @by:	Out: RN_LAB_BY_..., the means that the links use to treat packets as requested
+ * @by:	Out: RN_LAB_BY_..., the means by which the links delay or drop packets
  *
  * Called in the lab's main process, before it has forked any other child.
  *
@@ -187,13 +188,13 @@ struct rn_lab_program {
 int rn_lab_hosts_make(const struct rn_lab_args *args, unsigned *by, char *err,
 		      size_t err_len);
 
-/* Sets fault rules in the rocind of each host, for the treatment of packets that the
- * kernel cannot do. Returns 0, or -errno with an error text in @err.
+/* Some properties of links cannot be implemented by the kernel. For these, sets fault
+ * rules in the rocind of each host. Returns 0, or -errno with an error text in @err.
  */
 int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len);
 
-/* Enters the namespaces of @host, in a child process. Returns 0, or -errno with an error
- * text in @err.
+/* Enters the namespaces of @host. The caller is a child process that will be a program on
+ * that host. Returns 0, or -errno with an error text in @err.
  */
 int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 		       size_t err_len);
@@ -201,14 +202,15 @@ int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 /* --------------------------------------------- capture of the packets at the switch */
 /* A pcapng file with all packets that pass through the switch of a lab. */
 
-/* Starts a process that writes the packets to @path. @pid: out, its process id. Returns
- * 0, or -errno with an error text in @err.
+/* Starts a process that captures the packets between the hosts and writes them to @path.
+ * Sets *@pid to its process id. Returns 0, or -errno with an error text in @err.
  */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len);
 
-/* Ends that process. Before it ends it writes the packets that have passed so far, and
- * reports their number. Returns 0 or -errno.
+/* Ends the process @pid that rn_lab_capture_start() has started. Before it ends, it
+ * writes the packets that have passed so far, and reports their number. Returns 0 or
+ * -errno.
  */
 int rn_lab_capture_stop(pid_t pid);
 
@@ -225,13 +227,13 @@ enum {
 struct nl_sock;
 struct nl_msg;
 
-/* Opens a netlink socket to the network namespace that this process is in, to be freed by
- * nl_socket_free(). Returns 0 or -errno.
+/* Opens a netlink socket to the network namespace of this process. The caller must free
+ * *@nl by nl_socket_free(). Returns 0 or -errno.
  */
 int rn_lab_net_open(struct nl_sock **nl);
 
-/* Makes the switch, in its network namespace. This function and the following ones return
- * 0, or -errno with an error text in @err.
+/* Makes the switch of the lab. The caller must be in the switch's network namespace. This
+ * function and the following ones return 0, or -errno with an error text in @err.
  */
 int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
 		       size_t err_len);
@@ -240,29 +242,32 @@ int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char 
 int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
 		      pid_t keeper, char *err, size_t err_len);
 
-/* Turns off the IPv6 features that would change addresses later. To be called in a new
- * network namespace, before it has interfaces.
+/* Turns off those features of IPv6 that would change addresses later. Must be called in a
+ * new network namespace, before it has interfaces.
  */
 void rn_lab_net_prepare(bool has_ipv6);
 
-/* Sets addresses, routes and the queueing discipline of a host. To be called in its
- * network namespace when it has its link. @by: out, RN_LAB_BY_...; 0 if the link treats
- * packets in no special way.
+/* Sets addresses, routes and the queueing discipline of a host. Must be called in the
+ * host's network namespace, after it has got its link. Sets *@by to the means by which
+ * the link delays or drops packets (RN_LAB_BY_...), or to 0 if it does neither.
  */
 int rn_lab_host_connect(const struct rn_lab_link *link, unsigned host, unsigned *by,
 			char *err, size_t err_len);
 
-/* Writes fault rules that have the same effect as @link, in the language of
- * rocin-fault(5), one per line; empty if there is nothing to do. Each @host gets another
- * random seed. Returns the length.
+/* Writes fault rules to @text that have the same effect as @link, in the language of
+ * rocin-fault(5), one per line. The text is empty if the link has no effect. The random
+ * seed is different for each @host. Returns the length of the text.
  */
 int rn_lab_link_rules(const struct rn_lab_link *link, unsigned host, char *text,
 		      size_t len);
 
-/* Returns the number of the host with this name or address; -1 if there is none. */
+/* Returns the number of the host with the name or address @name, or -1 if there is none.
+ */
 int rn_lab_host_number(const char *name, unsigned hosts);
 
-/* Writes the properties of @link as text; empty if it has none. Returns the length. */
+/* Writes the properties of @link as text. It is empty if the link has none. Returns its
+ * length.
+ */
 int rn_lab_link_text(const struct rn_lab_link *link, char *text, size_t len);
 
 /* Return a netlink message that installs a queueing discipline on interface @index. */

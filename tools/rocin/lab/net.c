@@ -33,8 +33,8 @@ static void append(struct nl_msg *m, const void *bytes, size_t len)
 	assert(rc == 0);
 }
 
-/* Makes a netlink message. Its buffer is a page, large enough for every request. Ends the
- * program if there is no memory.
+/* Returns a new netlink message. Its buffer is a page, large enough for every request.
+ * Ends the program if there is no memory.
  */
 static struct nl_msg *message(int type, int flags, const void *fixed, size_t len)
 {
@@ -62,8 +62,8 @@ static void put_text(struct nl_msg *m, int type, const char *text)
 	put_attribute(m, type, text, strlen(text) + 1);
 }
 
-/* Begins a nested attribute, which nla_nest_end() ends. nla_nest_start() would set the
- * flag NLA_F_NESTED, which ip(8) and tc(8) do not set.
+/* Begins a nested attribute, which nla_nest_end() ends. It is used in place of
+ * nla_nest_start(), which would set the flag NLA_F_NESTED; ip(8) and tc(8) do not set it.
  */
 static struct nlattr *begin_nested(struct nl_msg *m, int type)
 {
@@ -73,8 +73,8 @@ static struct nlattr *begin_nested(struct nl_msg *m, int type)
 	return at;
 }
 
-/* Stores the error number of the kernel, which libnl would convert to one of its own,
- * smaller set.
+/* Callback of libnl: stores the error number of the kernel, because libnl would convert
+ * it to one of its own, smaller set.
  */
 static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *error)
 {
@@ -83,7 +83,8 @@ static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *e
 	return NL_STOP;
 }
 
-/* Sends and frees a message and waits for the answer. Returns 0, or the kernel's -errno.
+/* Sends a message, frees it, and waits for the answer. Returns 0, or -errno from the
+ * kernel.
  */
 static int send_message(struct nl_sock *nl, struct nl_msg *m)
 {
@@ -122,8 +123,8 @@ enum {
 	TBF_BURST_MIN = 16 << 10,
 	/* maximum number of bytes in the queue, as in a large switch */
 	TBF_QUEUE = 4 << 20,
-	/* Delay for reordering without a requested delay: netem reorders packets by
-	 * sending some of them without the delay of the others.
+	/* Delay in us, for a link that shall reorder packets but has no delay: netem
+	 * reorders by sending some packets without the delay of the others.
 	 */
 	REORDER_DELAY_US = 100,
 };
@@ -310,8 +311,8 @@ enum {
 
 #define BRIDGE "br0"
 
-/* Writes a sysctl of this network namespace. Errors are ignored, as none of these
- * settings is indispensable.
+/* Writes a sysctl of this network namespace. Ignores errors, because the lab works
+ * without any of these settings.
  */
 static void write_setting(const char *path, const char *value)
 {
@@ -329,8 +330,8 @@ void rn_lab_net_prepare(bool has_ipv6)
 
 	write_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", off);
 	write_setting("/proc/sys/net/ipv6/conf/default/disable_ipv6", off);
-	/* Turns off all automatic addresses, and duplicate address detection, so that
-	 * addresses can be used at once.
+	/* These settings turn off all automatic addresses, and duplicate address
+	 * detection, so that addresses can be used at once.
 	 */
 	write_setting("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
 	write_setting("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
@@ -361,8 +362,8 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	put_text(m, IFLA_INFO_KIND, "bridge");
 	data = begin_nested(m, IFLA_INFO_DATA);
 	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
-	/* Multicast snooping is off, because there is no querier; so all ports get all
-	 * multicast packets.
+	/* Turns multicast snooping off, because there is no querier. All ports then get
+	 * all multicast packets.
 	 */
 	put_attribute(m, IFLA_BR_MCAST_SNOOPING, "", 1);
 	nla_nest_end(m, data);
@@ -451,8 +452,8 @@ static int add_address(struct nl_sock *nl, int index, int family, const void *ad
 	return send_message(nl, m);
 }
 
-/* Adds a route for multicast, because programs that join a group rarely name
- * an interface.
+/* Adds a route for multicast packets. Without it they have no interface, because programs
+ * that join a group rarely name one.
  */
 static int add_group_route(struct nl_sock *nl, int index)
 {
@@ -508,8 +509,9 @@ static int await_carrier(void)
 	return rc;
 }
 
-/* Installs the queueing discipline. netem has all properties of the link. Without netem,
- * tbf limits the rate, and fault rules in the devices do the rest.
+/* Installs the queueing discipline of a link. netem implements all properties of the
+ * link. If the kernel has no netem, tbf limits the rate, and fault rules in the devices
+ * do the rest. Sets *@by to what is used.
  */
 static int set_queueing(struct nl_sock *nl, int index, const struct rn_lab_link *link,
 			unsigned *by, char *err, size_t err_len)

@@ -29,8 +29,8 @@ static void advance(struct iovec *iov, size_t count, size_t n)
 	}
 }
 
-/* Writes a line with its prefix by one call, so that no output of other processes
- * comes between.
+/* Writes a line with its prefix by one call, so that output of other processes cannot
+ * come between.
  */
 static int write_line(const struct rn_lab_stream *s, const char *line, size_t len)
 {
@@ -55,7 +55,8 @@ static int write_line(const struct rn_lab_stream *s, const char *line, size_t le
 	return 0;
 }
 
-/* Writes the complete lines in the buffer, and an incomplete line if it fills the buffer.
+/* Writes the complete lines in the buffer. If an incomplete line fills the buffer, writes
+ * that, too.
  */
 static int write_lines(struct rn_lab_stream *s)
 {

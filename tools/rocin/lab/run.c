@@ -60,8 +60,8 @@ static unsigned count_listeners(unsigned host)
 	return count;
 }
 
-/* Is the program ready, so that a client can be started? It is if it listens on a TCP
- * port, has ended, or has run for READY_AFTER.
+/* Returns true if the program is ready, so that its client can be started: it listens on
+ * a TCP port, has ended, or has run for READY_AFTER.
  */
 static bool is_ready(const struct rn_lab_program *p)
 {
@@ -70,8 +70,8 @@ static bool is_ready(const struct rn_lab_program *p)
 }
 
 /* ------------------------------------------------------ functions for the new process */
-/* Restores the handling of signals, which the lab has changed in order to read them from
- * a descriptor.
+/* Restores the signal handlers and the signal mask. The lab has changed them in order to
+ * read signals from a descriptor.
  */
 static void restore_signals(void)
 {
@@ -82,8 +82,8 @@ static void restore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Makes a new process group, to which signals are sent. The group of a shell also gets
- * the terminal.
+/* Puts this process into a new process group, to which the lab sends signals. If it is a
+ * shell, its group also gets the terminal.
  */
 static void lead_group(bool is_shell)
 {
@@ -205,8 +205,8 @@ static void print_note(const struct rn_lab_args *args, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* Returns the text that names the means by which links delay or drop packets. Fault rules
- * act only on packets of RDMA devices, so their text says that other packets are not
+/* Returns a text about the means by which links delay or drop packets. Fault rules act
+ * only on packets of RDMA devices, so their text says that other packets are not
  * affected.
  */
 static const char *means_text(unsigned by)
@@ -223,8 +223,8 @@ static const char *means_text(unsigned by)
 	return ", by tbf";
 }
 
-/* Reports the hosts, the properties of their links, and the means that implement these
- * properties.
+/* Reports the hosts, the properties of their links, and the means by which links delay or
+ * drop packets.
  */
 static void report_begin(const struct rn_lab_args *args, unsigned by)
 {
@@ -249,8 +249,8 @@ static double seconds(rn_ns time)
 	return (double)time / 1e9;
 }
 
-/* Reports in one line how the programs ended. @failed: the first program that failed,
- * or NULL.
+/* Reports in one line how the programs have ended. @failed: the first program that has
+ * failed, or NULL if none has.
  */
 static void report_end(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, const struct rn_lab_program *failed, rn_ns time)
@@ -293,8 +293,8 @@ static int print_report(FILE *to, const void *report)
 		       : 0;
 }
 
-/* Writes the report as JSON to the file args->json. Returns 0, or -errno after an
- * error message.
+/* Writes the report as JSON to the file that args->json names. Returns 0, or -errno after
+ * an error message.
  */
 static int report_json(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, unsigned by, int status, rn_ns time)
@@ -340,12 +340,12 @@ struct lab {
 	unsigned by;
 	pid_t capture; /* process id of the capture process; 0: none */
 	int signals, lifeline;
-	/* Times of the start and of the timeout; and the time at which programs that got
-	 * a signal to end are killed (RN_NEVER: not now).
+	/* Time of the start; time of the time limit; and time at which programs that have
+	 * got a signal to end are killed (RN_NEVER: they have got none).
 	 */
 	rn_ns begin, timeout, grace;
-	/* exit status after a signal or a timeout; 0: the exit status is that of
-	 * a program
+	/* Exit status after a signal or after the time limit. 0: the exit status is that
+	 * of a program.
 	 */
 	int status;
 	bool is_over, is_alone;
@@ -391,8 +391,8 @@ static void reap(struct lab *lab)
 	}
 }
 
-/* Starts the programs in their order. Returns true while a program must wait until the
- * one before it is ready.
+/* Starts the programs that are due, in their order. Returns true while the next program
+ * must wait until the one before it is ready.
  */
 static bool start_due(struct lab *lab)
 {
@@ -557,8 +557,8 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Turns off GSO if packets are dropped, reordered or captured, because one super-packet
- * would count as one packet.
+/* If packets are dropped, reordered or captured, turns off GSO, because a super-packet
+ * would be treated as one packet.
  */
 static void choose_packets(const struct lab *lab)
 {
@@ -628,9 +628,9 @@ int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "rocin lab");
-	/* A process group of its own, so that Ctrl-C does not reach the lab directly, but
-	 * only as the signal passed on by the process outside. Otherwise each Ctrl-C
-	 * would come twice, and the second one kills.
+	/* The lab gets a process group of its own. So Ctrl-C does not reach it directly,
+	 * but only as the signal that the process outside passes on. Otherwise each
+	 * Ctrl-C would come twice, and the second one kills.
 	 */
 	setpgid(0, 0);
 	lab.signals = open_signals();

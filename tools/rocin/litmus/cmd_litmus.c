@@ -37,8 +37,8 @@ static int add_test(struct rn_report *r, const char *file,
 	return 0;
 }
 
-/* Checks that rn_litmus_find_rule() knows each rule that a test names. Otherwise prints
- * an error message and returns false.
+/* Checks that rn_litmus_find_rule() knows each rule that the test names. If it does not,
+ * prints an error message and returns false.
  */
 static bool are_rules_known(const char *file, const struct rn_litmus_test *test)
 {
@@ -103,8 +103,8 @@ static int read_file(struct rn_report *r, const char *file)
 	return rc;
 }
 
-/* Is the entry a file named *.litmus? Directories, pipes and the like are skipped;
- * opening a pipe would wait for its writer.
+/* Returns 1 if the entry is a file named *.litmus, else 0. Directories, pipes and the
+ * like are skipped, because opening a pipe would wait for its writer.
  */
 static int is_litmus(const struct dirent *entry)
 {
@@ -340,7 +340,9 @@ static void add_set(struct sets *sets, const struct rn_litmus_setup *setup)
 	sets->set[sets->count++] = *setup;
 }
 
-/* Adds the knob set of a mode, with the changes that the command line asks for. */
+/* Adds the set of knobs for mode @mode to @sets, with the changes that the command line
+ * demands. Returns 0, or an error after a message.
+ */
 static int add_mode(const struct litmus_args *args, const struct rn_litmus_test *t,
 		    const char *mode, size_t len, struct sets *sets)
 {
@@ -510,9 +512,7 @@ static int write_report(const struct litmus_args *args, const struct rn_report *
 	return rc;
 }
 
-/* Runs the command. If a back end fails, the results it had until then are
- * still reported.
- */
+/* Runs the command. If a back end fails, the results until then are still reported. */
 int rn_cmd_litmus(int argc, char **argv)
 {
 	struct litmus_args args = { .o = { .backend = "explore", .seed = 1 } };

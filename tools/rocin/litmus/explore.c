@@ -50,7 +50,9 @@ static struct bench *open_bench(void)
 	return b;
 }
 
-/* Prepares a run. Returns 0 or -errno; after -E2BIG the run is marked as skipped. */
+/* Prepares a run. Returns 0 or -errno. After -E2BIG (the test is too large for the
+ * model), the run is marked as skipped.
+ */
 static int set_up(struct bench *b, const struct rn_report_test *test,
 		  struct rn_report_run *run)
 {

@@ -8,7 +8,7 @@
 #include "sim/pcie/model/topology.h"
 #include "tools/rocin/common/html.h"
 
-/* Columns of the summary: one for each mode, and one for all other knob sets. */
+/* Columns of the summary: one for each mode, and one for all other sets of knobs. */
 enum {
 	COLUMN_OTHER = RN_PCIE_MODE_COUNT,
 	COLUMNS,
@@ -36,8 +36,8 @@ static const char *expect_name(const struct rn_litmus_verdict *v)
 						  : "always";
 }
 
-/* Is this verdict equal to an earlier one of the run? A file may contain a verdict twice,
- * for the default knobs and for the mode.
+/* Returns true if an earlier verdict of the run is equal. A file may contain a verdict
+ * twice: for the default knobs, and for the mode that is the default.
  */
 static bool is_repeated(const struct rn_report_run *run, size_t verdict)
 {
@@ -93,8 +93,8 @@ static void cards(FILE *to, const struct rn_report *r)
 	fputs("</div>\n", to);
 }
 
-/* Writes the text of a cell, such as "F ok" or "A 12/100": the expectation and
- * the result.
+/* Writes the text of a cell: the expectation and the result, such as "F ok" or "A
+ * 12/100".
  */
 static void cell_word(FILE *to, const struct rn_report_run *run,
 		      const struct rn_report_verdict *v)

@@ -33,7 +33,7 @@ static bool is_data_write(const struct rn_litmus_step *s)
 	       !(s->tlp_flags & (RN_TLP_CQE | RN_TLP_BELL));
 }
 
-/* Finds a write to the same location that was issued before @load, but becomes visible
+/* Finds a write to the location of @load that was issued before @load and became visible
  * after it.
  */
 static bool find_late(const struct rn_report_state *s, size_t load,
@@ -58,8 +58,8 @@ static bool find_late(const struct rn_report_state *s, size_t load,
 			if (at->kind == RN_STEP_MOVE)
 				stale->where = at->to;
 		}
-		/* If the write has not moved before the load, it was in the queue that it
-		 * leaves first.
+		/* If the write has not moved before the load, it was still in the queue
+		 * that its first move leaves.
 		 */
 		for (size_t j = load; j < s->step_count && stale->where == RN_LIST_COUNT;
 		     j++)
@@ -163,7 +163,9 @@ static void add_threads(struct picture *p, unsigned node, bool is_cpu)
 			add_lane(p, node, false, p->t->thread[i].agent);
 }
 
-/* Adds the queues of a node in the order in which TLPs first leave them. */
+/* Adds lanes for the queues of a node, in the order in which TLPs first leave these
+ * queues.
+ */
 static void add_queues(struct picture *p, unsigned node)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -193,8 +195,8 @@ static void add_node(struct picture *p, unsigned node)
 	add_threads(p, node, false);
 }
 
-/* Adds the lanes of the nodes: first the nodes with threads, in the order of the columns
- * of the program, then the others.
+/* Adds the lanes of the nodes. First come the nodes that have threads, in the order of
+ * the columns of the program.
  */
 static void add_lanes(struct picture *p)
 {
@@ -283,7 +285,8 @@ static const char *class_of(const struct rn_litmus_step *s)
 	return s->tlp_kind == RN_TLP_WRITE ? "data" : "read";
 }
 
-/* Writes the name of a TLP, such as "MWr d": the text of its first step up to " is sent".
+/* Writes the name of a TLP to @name, such as "MWr d": the text of its first step without
+ * " is sent".
  */
 static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMUS_TEXT])
 {
@@ -297,8 +300,8 @@ static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMU
 	return name;
 }
 
-/* Writes the name of a rule, such as "A2b" for "A2b: a write with RO passes a write"; the
- * tooltip has the full text.
+/* Draws the name of a rule, such as "A2b" for "A2b: a write with RO passes a write". The
+ * full text is in the tooltip.
  */
 static void draw_rule(const struct picture *p, const struct rn_litmus_step *s, unsigned x,
 		      unsigned y)
@@ -355,7 +358,9 @@ static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 			    end_name(p, s));
 }
 
-/* Returns a horizontal offset, so that TLPs in the same queue are drawn side by side. */
+/* Returns a horizontal offset for the TLP of a step, so that TLPs that are in one queue
+ * are drawn side by side.
+ */
 static unsigned tlp_offset(const struct rn_litmus_step *s)
 {
 	return s->tlp % 3 * APART;
@@ -413,7 +418,9 @@ static void draw_sent(const struct picture *p, size_t i)
 
 /* ---- Drawing instructions ---- */
 
-/* Is the step a post that leaves the store buffer? Such a step is not drawn. */
+/* Returns true if the step is that the post of a work request leaves the store buffer.
+ * Such a step is not drawn.
+ */
 static bool is_post_leaving(const struct rn_litmus_test *t,
 			    const struct rn_litmus_step *s)
 {
@@ -437,8 +444,8 @@ static void draw_instr(const struct picture *p, size_t i)
 			    (struct rn_svg_box){ lane->x + 4, row_y(i) - ROW / 2.0 + 1,
 						 lane->width - 8, ROW - 2 },
 			    NULL);
-	/* The part of the text about a write that had not arrived is left out, because
-	 * the picture shows it and a text above the picture explains it.
+	/* The end of the text, about a write that had not arrived, is left out: the
+	 * picture shows that, and a text above the picture explains it.
 	 */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);
@@ -453,7 +460,7 @@ static void draw_instr(const struct picture *p, size_t i)
 		    lane_middle(lane), row_y(i) + 4, "middle", "%s", note);
 }
 
-/* Draws a line from the point where a completion became visible to the poll that
+/* Draws a line from the point where a completion became visible to the poll that has
  * found it.
  */
 static void draw_seen(const struct picture *p, size_t poll)

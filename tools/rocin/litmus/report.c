@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - results of a run: final states and verdicts; the state file; and the rules
- * that tests name.
+/* report.c - results of a run: final states and verdicts; the file of results of earlier
+ * calls (the state file); and the rules that tests name.
  */
 #include "report.h"
 
@@ -57,8 +57,8 @@ void rn_report_set_steps(struct rn_report_state *state,
 	state->step_count = count;
 }
 
-/* Does this state decide the verdict? It does if the condition holds in it; for `forall',
- * if the condition does not hold.
+/* Returns true if this state decides the verdict: the condition holds in it or, for
+ * `forall', does not hold.
  */
 static bool is_about(const struct rn_litmus_verdict *v, const struct rn_report_state *s)
 {
@@ -125,8 +125,8 @@ bool rn_report_is_failure(enum rn_report_status status)
 struct record {
 	uint64_t digest;
 	uint64_t runs;
-	/* the final states of the test in the state file: index of their first line in
-	 * rn_litmus_memory.line, and number of lines
+	/* The final states of the test in the state file. @first: index of the line of
+	 * the first one in rn_litmus_memory.line. @count: number of lines.
 	 */
 	size_t first, count;
 };
@@ -141,7 +141,9 @@ struct rn_litmus_memory {
 
 static void *grow_records(void *array, size_t count, size_t size)
 {
-	/* The array is full when the count is a power of two; then it is doubled. */
+	/* The array is full if the number of elements is a power of two. Then its size is
+	 * doubled.
+	 */
 	if ((count & (count - 1)) != 0)
 		return array;
 	return realloc(array, (count ? 2 * count : 1) * size);
@@ -174,8 +176,8 @@ static int add_line(struct rn_litmus_memory *m, const char *text)
 	return 0;
 }
 
-/* Reads a line. A line of unknown form is skipped; then some runs may be
- * repeated needlessly.
+/* Reads a line of the state file. Skips a line of unknown form; the only harm is that
+ * some runs may be repeated.
  */
 static int read_line(void *memory, char *line, unsigned number)
 {

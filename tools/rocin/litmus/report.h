@@ -30,12 +30,12 @@ enum rn_report_status {
 	RN_REPORT_FORBIDDEN_SEEN, /* a forbidden state occurred */
 	/* an allowed state cannot occur, as the explorer has tried all schedules */
 	RN_REPORT_UNREACHABLE,
-	/* An allowed state did not occur. That is no error, since not everything
-	 * was tried.
+	/* An allowed state has not occurred. That is no error, because not everything was
+	 * tried.
 	 */
 	RN_REPORT_UNSEEN,
-	/* The explorer stopped at its limit, so it is unknown whether the state
-	 * can occur.
+	/* The explorer has stopped at its limit, so it is not known whether the state can
+	 * occur.
 	 */
 	RN_REPORT_CUT,
 	RN_REPORT_SKIPPED, /* this back end cannot run the test; `why' has the reason */
@@ -87,8 +87,8 @@ struct rn_report {
 
 /* ---- Filling in a run ---- */
 
-/* Counts a final state. Returns its entry, which is valid until the next call; the member
- * @steps of a new entry is NULL.
+/* Counts a final state of the run. Returns its entry, which is valid until the next call.
+ * If the entry is new, its member @steps is NULL, and the caller may set it.
  */
 struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 					    struct rn_report_run *run,
@@ -99,8 +99,8 @@ struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 void rn_report_set_steps(struct rn_report_state *state,
 			 const struct rn_litmus_step *steps, size_t count);
 
-/* Sets the status of all verdicts of the run from its states. @why: reason why the run
- * was skipped, or NULL.
+/* Sets the status of all verdicts of the run, as its final states demand. @why: the
+ * reason why the run was skipped; NULL: it was not.
  */
 void rn_report_judge(struct rn_report_run *run, const char *why);
 
@@ -108,8 +108,8 @@ void rn_report_judge(struct rn_report_run *run, const char *why);
 
 struct rn_litmus_options {
 	const char *backend;
-	/* number of runs for each test and set of knobs; explorer: maximum number
-	 * of states
+	/* Number of runs for each test and set of knobs. For the explorer: maximum number
+	 * of states.
 	 */
 	uint64_t runs;
 	uint64_t seed;
@@ -117,8 +117,8 @@ struct rn_litmus_options {
 	bool witness;
 	unsigned budget_s; /* time limit in seconds; 0: none */
 	const char
-		/* Live: name of a file with results of earlier calls, which are
-		 * continued; or NULL.
+		/* For the back end `live': name of a file with results of earlier calls,
+		 * to which the results of this call are added; or NULL.
 		 */
 		*state_file;
 	bool processes; /* live: each node has a process of its own */
@@ -126,8 +126,9 @@ struct rn_litmus_options {
 
 /**
  * rn_litmus_back_end - Run one test under one set of knobs
- * @run:	in it setup, knobs and verdict[].verdict are set; the back end adds final
- *	states, runs, states, complete, seed and seconds, and calls rn_report_judge()
+ * @run:	the caller sets setup, knobs and verdict[].verdict; the back end adds
+ *		final states, runs, states, complete, seed and seconds, and calls
+ *		rn_report_judge()
  *
  * Called from one thread, with the tests of a file in order.
  *
@@ -151,8 +152,8 @@ int rn_litmus_live_run(const struct rn_litmus_options *o,
 
 /* ---- Output ---- */
 
-/* A rule such as "GV1", with a remedy. rn_litmus_find_rule() returns NULL for an
- * unknown name.
+/* A rule such as "GV1", and a remedy. rn_litmus_find_rule() returns NULL if no rule has
+ * the name.
  */
 struct rn_litmus_rule {
 	const char *name;   /* name of the rule, such as "GV1" */
@@ -169,32 +170,32 @@ bool rn_report_is_failure(enum rn_report_status status);
 void rn_report_text(const struct rn_report *r, FILE *to, bool witness);
 int rn_report_json(const struct rn_report *r, FILE *to, bool witness);
 
-/* Writes an HTML page, which is also well-formed XML and needs no scripts and no
- * other files.
+/* Writes the report as an HTML page. The page is also well-formed XML, and needs no
+ * scripts and no other files.
  */
 int rn_report_html(const struct rn_report *r, FILE *to);
 
-/* A stale load, that is one that read old bytes although a newer write had been issued.
- */
+/* A stale load: a load that has read old bytes although a newer write had been issued. */
 struct rn_html_stale {
 	size_t step;	/* index of the load among the steps */
 	uint16_t tlp;	/* number of the TLP of the write that had not arrived yet */
 	uint16_t where; /* queue in which the write was; RN_LIST_COUNT: none yet */
 };
 
-/* Finds the first stale load among the steps of a state. Returns false if there is none.
+/* Finds the first stale load among the steps of a state, and fills in @stale. Returns
+ * false if there is none.
  */
 bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_state *s,
 			struct rn_html_stale *stale);
 
-/* Draws the steps of a state as a picture with a lane for each agent and queue; time runs
- * downward. @s->steps must exist.
+/* Draws the steps of a state as a picture, with a lane for each agent and queue. Time
+ * runs downward. The caller must make sure that @s->steps is not NULL.
  */
 void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 		     const struct rn_report_state *s);
 
 /* -------------------------------------------------------------------- the state file */
-/* A file with the results of litmus runs, so that a later call can go on from there.
+/* The state file: the results of litmus runs, so that a later call can continue.
  *
  * It is text: a line "run DIGEST RUNS NAME", and a line "state COUNT SEED ABSENT
  * VALUE..." for each final state. Records are appended; the last one with a digest
@@ -203,8 +204,8 @@ void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 
 struct rn_litmus_memory;
 
-/* Reads the file; a file that does not exist counts as empty. Returns NULL with errno
- * on failure.
+/* Reads the state file. A file that does not exist counts as empty. Returns NULL with
+ * errno if it cannot be read.
  */
 struct rn_litmus_memory *rn_litmus_memory_open(const char *path);
 void rn_litmus_memory_close(struct rn_litmus_memory *m);
@@ -214,7 +215,9 @@ uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 			  const struct rn_litmus_test *t,
 			  const struct rn_report_run *run);
 
-/* Adds the results in the file for @digest to @run. Returns the number of runs. */
+/* Adds the results that the state file has for @digest to @run. Returns the number of
+ * their runs. @digest identifies a test and its knobs.
+ */
 uint64_t rn_litmus_recall(const struct rn_litmus_memory *m, uint64_t digest,
 			  const struct rn_litmus_test *t, struct rn_report_run *run);
 

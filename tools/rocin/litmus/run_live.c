@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run_live.c - back ends `live' and `hw' of `rocin litmus': they run rocin-litmus, so
+/* run_live.c - the back ends `live' and `hw' of `rocin litmus'. They run rocin-litmus, so
  * that rocin itself need not be linked with libibverbs.
  *
  * At most one rocin-litmus runs at a time. It is used for further tests as long as they
@@ -24,20 +24,21 @@
 
 enum {
 	DEVICES = RN_NIC_MAX,
-	/* How long to wait for an answer, in addition to the requested time for the runs.
+	/* Time in ms to wait for an answer, in addition to the time that was requested
+	 * for the runs.
 	 */
 	PATIENCE_MS = 600000,
 	RUN_MS = 200, /* maximum time of one run in ms */
 	KNOBS_MAX = 512,
 	RUNS = 100, /* default number of runs */
-	/* If an allowed state did not occur, one run in this many is repeated with
-	 * packet loss.
+	/* An allowed state may have not occurred. Then one run in this many is repeated
+	 * with packet loss.
 	 */
 	LOSSY_ONE_IN = 4,
 };
 
 /* Fault rule for outcomes that occur only if messages of one QP take much longer than
- * messages of another.
+ * those of another.
  */
 static const char *const loss = "drop=10%";
 
@@ -50,7 +51,7 @@ static struct {
 	bool is_registered;
 	char knobs[KNOBS_MAX];
 	struct rn_litmus_memory *memory;
-	/* time at which the time limit of all tests is reached; 0: not set yet */
+	/* Time at which the limit for all tests together is reached. 0: not set yet. */
 	time_t deadline;
 } live;
 
@@ -192,8 +193,8 @@ static int receive_all(void *data, size_t len, int timeout_ms)
 	return 0;
 }
 
-/* Returns a copy of the text that stays valid while the report is shown. As there are few
- * different rules, each text is stored once.
+/* Returns a copy of the text that stays valid as long as the report. Texts of rules are
+ * few, so equal ones are stored once.
  */
 static const char *keep_rule(const char *text)
 {
@@ -332,6 +333,7 @@ static const char *never_here(const struct rn_report_run *run)
 }
 
 /* Returns the time in ms that is left of the limit for all tests; 0: there is no limit.
+ * Sets *@is_over to true if none is left.
  */
 static uint64_t time_left(const struct rn_litmus_options *o, bool *is_over)
 {
@@ -371,8 +373,8 @@ static bool is_unseen(const struct rn_report_run *run)
 	return false;
 }
 
-/* Can packet loss make other states occur? It changes which of two QPs is faster; with a
- * single QP it only costs time.
+/* Returns true if other final states may occur with packet loss. Loss changes which of
+ * two QPs is faster; with a single QP it only takes time.
  */
 static bool may_be_lossy(const struct rn_litmus_options *o,
 			 const struct rn_report_test *test)

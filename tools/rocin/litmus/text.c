@@ -22,8 +22,8 @@ enum {
 	CELL_WIDTH = 11,
 };
 
-/* Knob sets of the repository's tests that have a column; other sets are counted in the
- * last column.
+/* Sets of knobs that have a column, because tests of this repository use them. Other sets
+ * are counted in the last column.
  */
 static const struct {
 	const char *knobs, *title;
@@ -44,7 +44,7 @@ static int column_of(const struct rn_report_run *run)
 	return -1;
 }
 
-/* Returns the most important verdict of a run: the first that failed, or else the
+/* Returns the verdict of a run that is shown: the first that has failed, or else the
  * first one.
  */
 static const struct rn_report_verdict *main_verdict(const struct rn_report_run *run)
@@ -111,7 +111,7 @@ static bool is_used(const struct rn_report *r, int column)
 	return false;
 }
 
-/* Writes a text such as "2/3" about the knob sets that have no column: 2 of their 3
+/* Writes a text about the sets of knobs that have no column, such as "2/3": 2 of their 3
  * verdicts are as expected.
  */
 static void format_others(const struct rn_report_test *test, char *buf, size_t len)
@@ -273,8 +273,8 @@ enum {
 
 /* ---- Steps of a state ---- */
 
-/* Is the step important for the reader? Important are instructions, bytes that become
- * visible or are read, and TLPs that pass others.
+/* Returns true if the step is important for the reader: an instruction, bytes that become
+ * visible or are read, or a TLP that passes another.
  */
 static bool is_telling(const struct rn_litmus_step *s)
 {

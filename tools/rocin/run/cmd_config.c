@@ -147,8 +147,8 @@ static void find_rocind(struct finding *f)
 		snprintf(f->value, sizeof(f->value), "none: %.400s", err);
 }
 
-/* Finds the size of receive buffer that the kernel grants if a socket is set up as rocind
- * does it (group.c of rocind).
+/* Finds out how large a receive buffer the kernel grants to a socket that is set up as
+ * rocind does it (group.c of rocind).
  */
 static void find_rcvbuf(struct finding *f)
 {

@@ -63,8 +63,8 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Warns that Rocin cannot check the program, which otherwise would seem to have no
- * mistakes.
+/* Warns that Rocin cannot check the program. Without the warning, the program would seem
+ * to have no mistakes.
  */
 static void say_unwatched(const char *text)
 {
@@ -117,8 +117,8 @@ int rn_cmd_run(int argc, char **argv)
 	status = check_program(&args);
 	if (status)
 		return status;
-	/* If the size of files is limited, writing must fail with an error, which is
-	 * reported, and not by SIGXFSZ.
+	/* If the size of files is limited, a write beyond the limit must fail with an
+	 * error, which is reported, and must not end the program by SIGXFSZ.
 	 */
 	file_limit = signal(SIGXFSZ, SIG_IGN);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));

@@ -21,15 +21,15 @@ enum {
 
 struct elf {
 	bool is_elf;
-	/* The word size differs from that of this program; then the fields below are
-	 * not valid.
+	/* The file is for another word size than this program. The members below are not
+	 * valid then.
 	 */
 	bool is_other_class;
 	uint16_t machine; /* EM_* constant in the ELF header; 0: unknown */
 	/* the program was made by the Go compiler, with or without cgo */
 	bool is_go;
-	/* Path of the dynamic loader; empty: the file has none, so LD_PRELOAD has
-	 * no effect.
+	/* Path of the dynamic loader. Empty: the program has no loader, so LD_PRELOAD has
+	 * no effect on it.
 	 */
 	char loader[LOADER_MAX];
 };
@@ -45,8 +45,8 @@ static bool read_at(int fd, void *to, size_t len, uint64_t at)
 	return at <= INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Reads the string at offset @at of the file into @to; "" if it does not end within @len
- * bytes.
+/* Reads the string at offset @at of the file into @to, which has @len bytes. @to becomes
+ * "" if the string does not fit.
  */
 static void read_string(int fd, char *to, size_t len, uint64_t at)
 {
@@ -64,7 +64,9 @@ static void read_loader(struct elf *elf, int fd, const Elf64_Phdr *ph)
 		strcpy(elf->loader, "?");
 }
 
-/* Is the first note of the segment the build ID that the Go linker writes? */
+/* Returns true if the first note of the segment is the build ID that the Go linker
+ * writes.
+ */
 static bool is_go_note(int fd, const Elf64_Phdr *ph)
 {
 	Elf64_Nhdr note;
@@ -104,8 +106,8 @@ static bool has_go_section(int fd, const Elf64_Ehdr *eh)
 	return false;
 }
 
-/* Fills in @elf as far as the file can be read. In a damaged or truncated file the other
- * fields stay empty, which is no error.
+/* Fills in @elf as far as the file can be read. If the file is damaged or truncated, some
+ * members stay empty, which is no error.
  */
 static void read_elf(struct elf *elf, int fd)
 {
@@ -282,8 +284,8 @@ static const char *const sentences[] = {
 			  "it ask libibverbs",
 };
 
-/* Finds the interpreter after "#!"; if that is env(1), the program that it would start.
- * Returns false if there is none.
+/* Finds the interpreter that the first line of a script ("#!") names. If that is env(1),
+ * finds the program that env would start. Returns false if the file is no such script.
  */
 static bool find_interpreter(const char *path, char *interpreter, size_t len)
 {
@@ -312,8 +314,8 @@ static bool is_script(const char *path)
 	return find_interpreter(path, interpreter, sizeof(interpreter));
 }
 
-/* Checks the interpreter of a script. It may be a script itself, up to the depth that the
- * kernel allows.
+/* Checks the interpreter of a script. The interpreter may itself be a script, up to the
+ * depth that the kernel allows. Returns the fault that was found, or RN_PROGRAM_OK.
  */
 static enum rn_program_fault script_fault(const char *path, char *text, size_t text_len)
 {

@@ -194,8 +194,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp rn_run_settings_argp = { .options = options, .parser = parse_option };
 
-/* Sets ROCIN_PCIE to the text of the knobs instead of the name of the file that contained
- * them: the program may run in another directory, and a pipe can be read only once.
+/* Sets ROCIN_PCIE to the text of the knobs. If it named a file, the program may not be
+ * able to read that: it may run in another directory, and a pipe can be read only once.
+ * Returns 0, or -ENOMEM with an error text in @err.
  */
 static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 {
@@ -208,8 +209,8 @@ static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 	return -ENOMEM;
 }
 
-/* Checks ROCIN_PCIE and the device memory rules. With a wrong one every device of the
- * program would fail to open. @parsed: out, the knobs.
+/* Checks ROCIN_PCIE and the rules about device memory, because with a wrong one every
+ * device of the program would fail to open. Sets *@parsed to the knobs.
  */
 static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 {
@@ -227,9 +228,9 @@ static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 	return rc;
 }
 
-/* The default machine is one for GPU computing in a data centre: GPU and NIC share a
- * switch, and nothing is ordered for running kernels. All writes are as late as the rules
- * allow.
+/* The machine that is used if the user names none. It is one for GPU computing in a data
+ * centre: GPU and NIC share a switch, and nothing is ordered for running kernels. All
+ * writes are as late as the rules allow.
  */
 #define DEFAULT_MACHINE "typical,gpu.ordering=none,driver=adversarial"
 
@@ -267,9 +268,9 @@ static int check_sanitize(char *err, size_t err_len)
 	return -EINVAL;
 }
 
-/* Checks ROCIN_VALIDATE and the file of suppressions. With a wrong setting the program
- * would run without validation, or findings that the user wants suppressed would be
- * reported.
+/* Checks ROCIN_VALIDATE and the file of suppressions. If one of them is wrong, the
+ * program would run without validation, or it would get reports that the user wants to
+ * suppress.
  */
 static int check_validate(char *err, size_t err_len)
 {
@@ -285,8 +286,8 @@ static int check_validate(char *err, size_t err_len)
 	return rc;
 }
 
-/* Checks the timeout scale. With a wrong value every device of the program would fail
- * to open.
+/* Checks the factor for timeouts, because with a wrong one every device of the program
+ * would fail to open.
  */
 static int check_timeout_scale(char *err, size_t err_len)
 {
@@ -295,7 +296,9 @@ static int check_timeout_scale(char *err, size_t err_len)
 	return rn_timeout_scale_read(&scale, err, err_len);
 }
 
-/* Checks ROCIN_AS. With a wrong name every device of the program would fail to open. */
+/* Checks ROCIN_AS, because with a wrong name every device of the program would fail to
+ * open.
+ */
 static int check_persona(char *err, size_t err_len)
 {
 	const struct rnp_persona *persona;

@@ -13,8 +13,9 @@ struct rn_run_settings {
 	const char *netdevs;
 };
 
-/* Parser for the argp of a command, which lists it as a child; its input is a struct
- * rn_run_settings. Each option but --netdev sets its variable when it is parsed.
+/* Parser for options. The parser of a command lists it as a child, with a struct
+ * rn_run_settings as its input. Each option but --netdev sets its environment variable
+ * when it is parsed.
  */
 extern const struct argp rn_run_settings_argp;
 

@@ -23,7 +23,9 @@ struct sim_args {
 	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
 	uint64_t until; /* number of calls to replay; 0: all */
-	/* options of --incast; if the number of senders is 0, the option was not given */
+	/* Options of --incast. If the number of senders is 0, the user has not given
+	 * --incast.
+	 */
 	struct rn_sim_incast incast;
 	struct rn_sim_fat_tree fat_tree;
 };
@@ -199,7 +201,7 @@ static void report_failure(struct rn_world *w, const struct sim_args *args,
 	}
 }
 
-/* The command that repeats the run, printed if an assertion of the transport ends
+/* The command that repeats the run. It is printed if an assertion of the transport ends
  * the program.
  */
 static char last_words[128];
@@ -262,8 +264,8 @@ struct seed_file {
 	struct sim_sum *sum;
 };
 
-/* Runs the seed in one line of a file. Returns 0, or RN_EXIT_USAGE after an
- * error message.
+/* Runs the world of the seed that a line of a file contains. Returns 0, or RN_EXIT_USAGE
+ * after an error message.
  */
 static int run_line(void *ctx, char *line, unsigned number)
 {

@@ -18,9 +18,9 @@
 #include "transport/io/fault/fault_rules.h"
 
 enum {
-	/* Maximum loss in parts per million, on each of up to six links between two
-	 * hosts. With much more, a request fails by chance with all its retries, which is
-	 * no error of the transport.
+	/* Maximum loss in packets per million, on each of up to six links between two
+	 * hosts. If it were much higher, a request could fail by chance although it is
+	 * repeated, which would be no error of the transport.
 	 */
 	LOSS_MAX = 10000,
 	FLAPS_MAX = 10000,

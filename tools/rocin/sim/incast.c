@@ -14,7 +14,9 @@
 #include "tools/rocin/common/html.h"
 
 /* ------------------------------------------------------- picture of rates and queue */
-/* The picture shows the rates of the senders and the length of the queue over time. */
+/* The functions below draw a picture: the rates of the senders and the length of the
+ * queue over time.
+ */
 
 enum {
 	COLUMN = 480, /* width in which a run is drawn */
@@ -22,7 +24,8 @@ enum {
 	RIGHT = 12,
 	PLOT = COLUMN - LEFT - RIGHT,
 	TOP = 34,
-	/* height of the panel with the rates; QUEUE: of the panel with the queue length
+	/* Heights in pixels. RATES: panel with the rates. QUEUE: panel with the length of
+	 * the queue.
 	 */
 	RATES = 200,
 	QUEUE = 90,
@@ -32,7 +35,9 @@ enum {
 	STEPS = 4, /* number of grid intervals */
 };
 
-/* A column shows one run: the rates above the queue. Runs are side by side. */
+/* A column of the picture, which shows one run: the rates above the queue. Runs are side
+ * by side.
+ */
 struct column {
 	const char *title;
 	const struct rn_incast_result *result;

@@ -160,8 +160,8 @@ static int report_json(const struct rn_replay_result *r)
 }
 
 /* --------------------------------------------------------------- running the replay */
-/* Prints that an assertion of the transport has ended the replay, as it ended the
- * recorded run.
+/* Signal handler: prints that an assertion of the transport has ended the replay, as it
+ * ended the recorded run.
  */
 static void on_abort(int number)
 {

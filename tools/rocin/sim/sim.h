@@ -78,7 +78,7 @@ struct rn_sim_replay {
 	bool trace, json;
 };
 
-/* Replays the recording. Returns 0 if the replay was equal to the recording,
+/* Replays the recording. Returns 0 if the core has done the same as in the recording,
  * else RN_EXIT_FAILURE.
  */
 int rn_sim_replay(const struct rn_sim_replay *args);

@@ -25,10 +25,11 @@ enum {
 };
 
 /* ------------------------------------------------------------- objects of a program */
-/* Objects are listed as `rdma resource show` does: a line for each object, with the field
- * names of rdma(8) in the same order. L_Keys and R_Keys are shown, because nobody but the
- * user of the program can read its stats page. Memory windows, which rdma(8) does not
- * list, are shown without their R_Key, which changes with each bind and is not recorded.
+/* Objects are listed as `rdma resource show' does: a line for each object, with the field
+ * names of rdma(8) in the same order. There are two differences. L_Keys and R_Keys are
+ * shown, because nobody but the user of the program can read its stats page. And memory
+ * windows, which rdma(8) does not list, are shown, but without their R_Key, which changes
+ * with each bind and is not in the page.
  */
 /* Kinds of objects: those of enum rn_stats_kind, and queue pairs. A set of kinds is a sum
  * of 1u << KIND.
@@ -43,7 +44,9 @@ static const char *const kind_name[] = {
 	[RN_STATS_SRQ] = "srq", [RN_STATS_MW] = "mw", [RESOURCE_QP] = "qp",
 };
 
-/* Returns the set for a word such as "mr", or 0 if there is no such kind. */
+/* Returns the set that consists of the kind with the name @word, such as "mr"; 0 if there
+ * is no such kind.
+ */
 static unsigned resource_kind(const char *word)
 {
 	for (unsigned i = RN_STATS_PD; i < RN_ARRAY_SIZE(kind_name); i++)
@@ -52,8 +55,8 @@ static unsigned resource_kind(const char *word)
 	return 0;
 }
 
-/* Is the kind of the record known to this version? Records of a later version, or of a
- * program that writes invalid data, are ignored everywhere.
+/* Returns true if this version knows the kind of the record. Records of a later version,
+ * or of a program that writes invalid data, are ignored everywhere.
  */
 static bool is_known(const struct rn_stats_object *o)
 {
@@ -218,7 +221,9 @@ static json_t *object_json(const struct rn_stats_object *o)
 	return json;
 }
 
-/* Adds an array of objects for each kind in @kinds but queue pairs to a JSON object. */
+/* Adds one array for each kind in the set @kinds to a JSON object. Queue pairs are left
+ * out, because they are elsewhere in it.
+ */
 static void add_resources_json(json_t *to, const struct rn_stats_copy *copy,
 			       unsigned kinds)
 {
@@ -358,8 +363,8 @@ static void print_counters(const struct report *r, const struct rn_stats_client 
 		if (!value && !r->args->all)
 			continue;
 		printf("  %-28s %12" PRIu64, rn_stat_name[i], value);
-		/* If a counter is smaller than before, it belongs to a new process with
-		 * the same process id.
+		/* If the counter is smaller than before, it belongs to a new process that
+		 * has the same process id.
 		 */
 		if (r->args->watch > 0 && old && r->seconds > 0 &&
 		    value >= old->copy.page.counter[i])
@@ -378,8 +383,8 @@ static const char *cc_phase_name(const struct rn_stats_qp *qp)
 	return qp->cc_phase < RN_ARRAY_SIZE(cc_phase) ? cc_phase[qp->cc_phase] : "?";
 }
 
-/* Prints the rate that congestion control allows, and its phase; "-" if there is
- * no limit.
+/* Prints the rate to which congestion control limits the QP, and its phase; "-" if there
+ * is no limit.
  */
 static void print_rate(const struct rn_stats_qp *qp)
 {
@@ -605,8 +610,8 @@ static int show_report(struct report *r)
 	return rc;
 }
 
-/* Prints one report. @r has the values of the last report before the call, and those of
- * this one after it.
+/* Prints one report. When it begins, @r has the values of the last report; when it ends,
+ * those of this one.
  */
 static int print_report(struct report *r)
 {

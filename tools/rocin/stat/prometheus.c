@@ -22,7 +22,7 @@ static void print_label(FILE *to, const char *name, const char *value)
 		else
 			fputc('?',
 			      /* Prometheus expects UTF-8 in labels, but the name of a
-			       * program may be any bytes.
+			       * program may contain any bytes.
 			       */
 			      to);
 	}
@@ -44,8 +44,8 @@ static void begin_family(FILE *to, const char *name, const char *type, const cha
 }
 
 /* -------------------------------------------------------------- metrics of counters */
-/* Makes the metric name for a hardware counter in the style of Prometheus: "_pkts" at the
- * end becomes "_packets".
+/* Converts the name of a counter of hw_counters to that of a metric, as Prometheus names
+ * them: "_pkts" at the end becomes "_packets".
  */
 static void counter_name(char *name, size_t len, const char *stat)
 {
@@ -103,8 +103,8 @@ static uint64_t resent(const struct rn_stats_qp *qp)
 	return qp->retransmitted;
 }
 
-/* Returns a rate in bytes per second, the base unit that Prometheus prefers; the stats
- * page has kbit/s.
+/* Returns the rate limit of the QP in bytes per second, because Prometheus prefers base
+ * units. The stats page has it in kbit/s.
  */
 static uint64_t rate(const struct rn_stats_qp *qp)
 {
@@ -128,9 +128,9 @@ static const struct qp_family {
 	  "what congestion control allows; 0: no limit", rate },
 };
 
-/* Prints the values of a QP that are not numbers, such as its state, as labels of a
- * separate metric family. So a change of state starts no new series in the
- * other families.
+/* Prints the values of a QP that are not numbers, such as its state. They are labels of a
+ * metric family of their own, so a change of state begins no new series in the other
+ * families.
  */
 static void print_qp_info(FILE *to, const struct rn_stats_client *c,
 			  const struct rn_stats_qp *qp)

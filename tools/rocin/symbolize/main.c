@@ -6,8 +6,8 @@
  *
  * PID is the process that the report is about. Rocin's libraries start this program when
  * they report (transport/io/process/stack.h, which has the form of a frame). Frames that
- * the program cannot resolve are copied unchanged. The answer is written at once when all
- * is known: a reader gets it whole or not at all.
+ * the program cannot resolve are copied unchanged. The program writes its answer at once,
+ * when all is known, so a reader gets the whole answer or nothing.
  *
  * libdw finds separate debug information itself: by the build-id below
  * /usr/lib/debug/.build-id, by the name in .gnu_debuglink, and what dwz has shared. It
@@ -35,9 +35,10 @@ enum {
 	FOUND_PATH_MAX = PATH_TEXT_MAX + 64,
 };
 
-/* A function whose code contains an address. The source line is that of the address for
- * the innermost function, and that of the inlined call for each function around it. Texts
- * are valid until close_files().
+/* A function whose code contains an address. If it is the innermost function, the source
+ * line is that of the address. Otherwise the next inner function was inlined into this
+ * one, and the source line is that of the inlined call. Texts are valid until
+ * close_files().
  */
 struct symbol {
 	const char *function; /* name of the function; NULL: unknown */
@@ -94,8 +95,8 @@ static int open_if_same(const char *path, const char *build_id)
 	return -1;
 }
 
-/* Opens the file of the module. A program that was removed or replaced after its start
- * can still be opened by the link exe of its process.
+/* Opens the file of the module. If that file was removed or replaced after the program
+ * was started, opens it by the link exe of the process. Returns a descriptor, or -1.
  */
 static int open_module(const struct module *m, char path[FOUND_PATH_MAX])
 {
@@ -134,8 +135,8 @@ static void load(struct file *f, const struct module *m)
 	f->dwfl = dwfl_begin(&callbacks);
 	if (f->dwfl) {
 		dwfl_report_begin(f->dwfl);
-		/* The file is reported with load address 0, so that addresses are those
-		 * in the file.
+		/* The file is reported to libdw with load address 0, so that addresses
+		 * are those in the file.
 		 */
 		f->module = dwfl_report_elf(f->dwfl, path, path, fd, 0, true);
 		dwfl_report_end(f->dwfl, NULL, NULL);
@@ -149,7 +150,7 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns the file of a module, which is opened when it is first asked for. */
+/* Returns the file of a module. It is opened when it is first asked for. */
 static const struct file *file_of(const struct module *m)
 {
 	struct file *f = files;
@@ -204,8 +205,8 @@ static int number_of(Dwarf_Die *die, unsigned name)
 	return dwarf_formudata(dwarf_attr(die, name, &attr), &value) ? 0 : (int)value;
 }
 
-/* Sets the source line at which the function @inlined is called by the function into
- * which it was inlined.
+/* @inlined was inlined into another function. Sets the source line of @s to that of the
+ * call.
  */
 static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
@@ -219,8 +220,8 @@ static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 	s->column = number_of(inlined, DW_AT_call_column);
 }
 
-/* Returns the debug entries that enclose the innermost entry with the address, from the
- * inside out. The caller frees the array.
+/* Returns the debug entries that enclose the address: first the innermost one, then those
+ * around it. The caller must free the array. *@count: out, their number.
  */
 static Dwarf_Die *scopes_of(Dwarf_Die *unit, Dwarf_Addr addr, int *count)
 {
@@ -258,11 +259,12 @@ static size_t find_functions(Dwarf_Die *unit, Dwarf_Addr addr, struct symbol fou
 	return used;
 }
 
-/* Finds the functions at @addr, an address as the file has it, innermost first: all but
- * the last one have been inlined into the next one. The file at the module's path is
+/* Finds the functions at @addr, an address as in the file. The innermost comes first;
+ * each but the last one was inlined into the next one. The file at the module's path is
  * ignored if it has another build-id, because it was replaced after the program had
- * started. Then the file as the process has it, and the debug file that is installed for
- * the build-id, are used. Returns the number of functions; 0: nothing is known.
+ * started. Then this code uses the file that the process has mapped, and the debug file
+ * that is installed for the build-id. Returns the number of functions; 0: nothing is
+ * known.
  */
 static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol found[],
 			   size_t max)

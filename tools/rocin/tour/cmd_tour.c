@@ -34,7 +34,9 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Returns the number of a stop, from 1; 0 if there is no such stop. */
+/* Returns the number of the stop with the name or number @word, counted from 1. Returns 0
+ * if there is none.
+ */
 static unsigned find_stop(const char *word)
 {
 	uint64_t number;

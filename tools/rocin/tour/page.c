@@ -121,8 +121,8 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 }
 
 /* -------------------------------------------------------------- packets of the stop */
-/* Prints the devices' diagnostics about a packet, unless the line of the packet has the
- * same information.
+/* Prints what the devices have reported about a packet (its diagnostics), unless the line
+ * of the packet says the same.
  */
 static void show_said(FILE *to, const struct rn_tour_look *look,
 		      const struct rn_tour_packet *p)

@@ -158,9 +158,9 @@ static bool is_same(const struct rn_tour_packet *x, const struct rn_tour_packet 
 	       memcmp(x->p.at, y->p.at, x->p.have) == 0;
 }
 
-/* Copies the diagnostic of @got, a packet that its receiver captured, to the entry of the
- * same packet that its sender captured: the first entry with the same content and without
- * a diagnostic.
+/* @got is a packet that its receiver has captured. Finds the entry of the same packet
+ * that its sender has captured: the first one with the same content and without a
+ * diagnostic. Copies the diagnostic of @got to it.
  */
 static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 {
@@ -175,7 +175,7 @@ static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 	}
 }
 
-/* Drops the packets that were captured by their receiver, so that each packet is listed
+/* Removes the packets that were captured by their receivers. So each packet is listed
  * once, as it was sent.
  */
 static void join_ends(struct rn_tour_result *r)
@@ -263,7 +263,7 @@ static const char *name_requester(const char *agent)
 					: "CPU";
 }
 
-/* Returns the name of an agent's memory; the memory of the CPU is host memory. */
+/* Returns a name for the memory of an agent. That of the CPU is called host memory. */
 static const char *name_target(const char *agent)
 {
 	return !strcmp(agent, "cpu") ? "memory" : name_requester(agent);
@@ -299,7 +299,9 @@ static const char *what_lies_at(const struct rn_tour_result *r,
 							      : "other memory";
 }
 
-/* Is move @i the last one of its TLP? A read and its completion are two TLPs. */
+/* Returns true if move @i is the last one of its TLP. A read and its completion are two
+ * TLPs.
+ */
 static bool is_done(const struct rn_tour_result *r, unsigned i)
 {
 	for (unsigned k = i + 1; k < r->moves; k++)

@@ -24,8 +24,9 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* ------------------------------------------------ directory and addresses of the tour */
-/* The tour has its own runtime directory, rocind and addresses, so that fault rules and
- * addresses of other programs do not affect it. All of them are removed at its end.
+/* The tour has a runtime directory, a rocind and addresses of its own, so that fault
+ * rules and addresses of other programs do not affect it. They are removed when the tour
+ * ends.
  */
 
 enum {
@@ -65,8 +66,8 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 /* ------------------------------------------------------------ addresses of the tour */
-/* Tests whether the address is free, that is, whether UDP port 4791 of the address is not
- * bound by another rocind.
+/* Tests whether the address is free: UDP port 4791 of the address must not be bound by
+ * another rocind. Returns 0 or -errno.
  */
 static int try_address(uint32_t addr)
 {
@@ -315,7 +316,9 @@ static int take_line(struct run *run)
 	return rn_tour_take_line(run->out, run->line, run->err, run->err_len);
 }
 
-/* Reads lines from the program. Returns the number of bytes, 0 at the end, or -errno. */
+/* Reads lines that the program prints. Returns the number of bytes, 0 at the end, or
+ * -errno.
+ */
 static int take_lines(struct run *run)
 {
 	ssize_t got =

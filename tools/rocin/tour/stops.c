@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stops.c - the stops of `rocin tour`, that is its steps: their texts, settings
- * and claims.
+/* stops.c - the stops (steps) of `rocin tour`: their texts, settings and claims.
  *
  * The texts use the terms of the specification and are for readers who know sockets. A
  * text about a run must be true for all values of the settings. A statement that is true
@@ -141,8 +140,8 @@ const char *rn_tour_knobs(const struct rn_tour_values *v)
 }
 
 /* ---------------------------------------------------------------------------- claims */
-/* Claims are statements about a run that are checked against its result, so that the tour
- * never shows a false one.
+/* Adds a claim: a statement about a run that is checked against its result, so that the
+ * tour never shows a false one. @is_so: it is true.
  */
 static void claim(struct rn_tour_checks *c, bool is_so, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -299,7 +298,9 @@ static struct rn_tour_row row_of(const struct rn_tour_result *r, const char *kin
 	return (struct rn_tour_row){ 0 };
 }
 
-/* Adds the claim that @nic wrote the data before the CQE that completes the request. */
+/* Adds the claim that @nic has written the data to @buffer before it has written @cqe,
+ * the CQE that completes the request.
+ */
 static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *buffer,
 			 const char *cqe)
 {
@@ -312,8 +313,7 @@ static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *
 }
 
 /* ------------------------------------------------------------------------ stops */
-/* Functions that add the claims of each stop (a step of the tour), one function per stop.
- */
+/* Each of the following functions adds the claims of one stop (a step of the tour). */
 static void claims_of_register(struct rn_tour_checks *c)
 {
 	const struct rn_tour_result *r = c->r;
@@ -352,7 +352,7 @@ static void claims_of_register(struct rn_tour_checks *c)
 static void claim_message(struct rn_tour_checks *c, uint8_t only, const char *verb)
 {
 	unsigned packets = packets_of(c);
-	/* The opcode of FIRST is that of ONLY minus 4, for both SEND and WRITE. */
+	/* For SEND and for WRITE, the opcode of FIRST is that of ONLY minus 4. */
 	uint8_t first = (uint8_t)(only - 4);
 
 	if (packets == 1) {
@@ -392,8 +392,8 @@ static void claims_of_send(struct rn_tour_checks *c)
 	claim_copied(c, "A", "B");
 }
 
-/* Adds the claims about how A's device got the WQE: from the doorbell, or by a read of
- * memory behind the doorbell and before the data.
+/* Adds the claims about how A's device has got the WQE: with the doorbell, or by a read
+ * that comes after the doorbell and before the read of the data.
  */
 static void claim_fetched(struct rn_tour_checks *c)
 {
@@ -518,8 +518,8 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 	claim(c, again && again->verdict.cause == cause,
 	      "A's device sent from there again: %s",
 	      again ? rn_watch_cause_text(again->verdict.cause) : "it did not");
-	/* The ACK timer starts shortly before the packet is sent, but after the
-	 * stop began.
+	/* The ACK timer is started shortly before the packet is sent. Time 0 is the
+	 * beginning of the stop, which is earlier.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)
 		claim(c, again && again->at >= rn_ack_timeout_ns(15),
@@ -594,8 +594,8 @@ bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 /* ----------------------------------------------------------------------------- stops */
 /* PCIe settings with the TLP sizes of many servers. */
 #define SERVER "typical,granule=256"
-/* PCIe settings that delay data until an ordering rule forces it to move, so that errors
- * show at the first attempt.
+/* PCIe settings with which data arrives only when an ordering rule forces it to. So
+ * errors show at the first attempt.
  */
 #define WORST SERVER ",driver=adversarial,hold=inf,hold.polls=inf"
 

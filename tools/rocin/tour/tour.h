@@ -58,14 +58,15 @@ struct rn_tour_stop {
 	const char *calls; /* text that explains the C code of the stop */
 	const char *wire;  /* text about the packets sent */
 	const char *pcie;  /* text about the TLPs */
-	/* Text about the content of memory before and after the run; NULL: memory is
-	 * not shown.
+	/* Text that explains the contents of memory before and after the run. NULL:
+	 * memory is not shown.
 	 */
 	const char *memory;
 	const char *knobs; /* values of PCIe knobs, except those with a setting */
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
 	struct rn_tour_try attempt[RN_TOUR_TRIES_MAX];
-	/* Writes the fault rule for these settings to @rule; NULL: the stop has no rule.
+	/* Writes the fault rule that these settings require to @rule. NULL: the stop has
+	 * no fault rule.
 	 */
 	void (*fault)(const struct rn_tour_values *v, char *rule, size_t len);
 	void (*check)(struct rn_tour_checks *c);
@@ -85,12 +86,14 @@ struct rn_tour_values {
 
 void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop);
 
-/* Parses "KEY=VALUE ...". Returns 0, or -EINVAL with an error text in @err; then @v
- * is unchanged.
+/* Parses "KEY=VALUE ..." and sets these values in @v. Returns 0, or -EINVAL with an error
+ * text in @err and @v unchanged.
  */
 int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t err_len);
 
-/* Return the value of a setting, which the stop must have, as text or number. */
+/* Return the value of the setting @key as a text, or as a number. The stop must have this
+ * setting.
+ */
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key);
 uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
 
@@ -173,9 +176,9 @@ struct rn_tour_result {
 	struct rn_watch *watch;
 };
 
-/* Stores a line that the program has printed, in the format of tools/tour/lines.h without
- * its newline. Returns 0; -EPROTO for another format; -ENOMEM; -ECANCELED for "error
- * ...", whose text goes to @err.
+/* Stores a line that the program has printed. It has the format of tools/tour/lines.h,
+ * without its newline. Returns 0; -EPROTO if it has another format; -ENOMEM; or
+ * -ECANCELED if it is "error ...", with the text of the error in @err.
  */
 int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
 		      size_t err_len);
@@ -184,8 +187,8 @@ int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
 int rn_tour_take_packet(struct rn_tour_result *r, enum rn_tour_end at,
 			const struct rn_capture_packet *packet);
 
-/* Sorts the packets by time and checks them, when all have been stored. Returns 0
- * or -ENOMEM.
+/* The caller has stored all packets of the run. Sorts them by time, and checks them.
+ * Returns 0 or -ENOMEM.
  */
 int rn_tour_finish(struct rn_tour_result *r);
 
@@ -195,8 +198,8 @@ void rn_tour_result_free(struct rn_tour_result *r);
 uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name);
 
 /* ------------------------------------------------ directory and addresses of the tour */
-/* The runtime directory and addresses of the tour, which has its own rocind. All of them
- * are removed at its end.
+/* The runtime directory and the addresses of the tour, which has a rocind of its own.
+ * They are removed when the tour ends.
  */
 struct rn_tour_place {
 	char dir[256];	  /* path of the directory; empty: none was made */
@@ -205,7 +208,7 @@ struct rn_tour_place {
 };
 
 /* Makes the directory and chooses addresses. Returns 0, or -errno with an error text in
- * @err; rn_tour_leave() must be called in both cases.
+ * @err. The caller must call rn_tour_leave() in both cases.
  */
 int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len);
 
@@ -235,8 +238,9 @@ struct rn_tour_row {
 	/* the memory that the TLPs access, such as "B's buffer" or "CQE of B" */
 	const char *what;
 	uint32_t bytes, tlps;
-	/* Times at which the first and the last of these TLPs were performed: a write
-	 * became visible, a read took its bytes.
+	/* Times at which the first and the last of these TLPs were performed. When a
+	 * write is performed, it becomes visible; when a read is performed, it gets its
+	 * bytes.
 	 */
 	rn_ns first, last;
 };
@@ -245,8 +249,8 @@ enum {
 	RN_TOUR_ROWS_MAX = 24
 };
 
-/* Fills rows, sorted by the time when the last TLP of each was performed. Returns
- * their number.
+/* Fills in @row. The rows are sorted by the time when the last TLP of each was performed.
+ * Returns their number.
  */
 unsigned rn_tour_rows(const struct rn_tour_result *r,
 		      struct rn_tour_row row[RN_TOUR_ROWS_MAX]);
@@ -267,7 +271,9 @@ struct rn_tour_checks {
 	} claim[RN_TOUR_CLAIMS_MAX];
 };
 
-/* Checks the claims of a stop and stores them in @c. Returns true if all are true. */
+/* Checks the claims of a stop, and stores them in @c. Returns true if all of them are
+ * true.
+ */
 bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 		   const struct rn_tour_result *r);
 
@@ -280,7 +286,9 @@ struct rn_tour_look {
 	bool is_json;	/* output is JSON; the other fields do not matter */
 };
 
-/* Parts of a page; the tour pauses between parts if the terminal is too small. */
+/* Parts of a page. If the terminal is too small for the page, the tour pauses between
+ * parts.
+ */
 enum {
 	RN_TOUR_PART_TITLE,
 	RN_TOUR_PART_CALLS,
@@ -303,8 +311,8 @@ void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 int rn_tour_json(FILE *to, const struct rn_tour_checks *c);
 
 /* -------------------------------------------------------- walking through the stops */
-/* Runs and shows the stops @first to @last, numbered from 0. @words: settings, if it is a
- * single stop; or NULL. Returns the exit status.
+/* Runs and shows the stops from number @first to number @last, counted from 0. @words:
+ * settings, which are allowed for a single stop; or NULL. Returns the exit status.
  */
 int rn_tour_walk(const struct rn_tour_look *look, unsigned first, unsigned last,
 		 const char *words);

@@ -162,7 +162,9 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* Prints a part. If it does not fit on the rest of the screen, first waits for a key. */
+/* Prints a part of the page. If it does not fit on the rest of the screen, waits for a
+ * key before that.
+ */
 static enum action show_part(struct walk *w, unsigned now, unsigned part,
 			     const struct rn_tour_checks *c)
 {
@@ -187,8 +189,7 @@ static enum action show_part(struct walk *w, unsigned now, unsigned part,
 	return ferror(stdout) ? LEAVE : action;
 }
 
-/* Runs a stop (a step of the tour), and shows the parts of its page from @first to @last.
- */
+/* Runs a stop (a step of the tour), and shows the parts @first to @last of its page. */
 static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 			    unsigned first, unsigned last)
 {

@@ -24,8 +24,8 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 	return mtu;
 }
 
-/* Returns the address vector for packets to @to: the tester, the other host or the
- * multicast group.
+/* Returns the address vector for packets to @to, which is the address of the tester, of
+ * the other host or of the multicast group.
  */
 static struct ibv_ah_attr path_of(const struct rn_agent *a, const union ibv_gid *to)
 {
@@ -170,8 +170,9 @@ static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
 	return 0;
 }
 
-/* Sets @number to the tester's number of the object that an event is about. Returns false
- * for events of the port or the device.
+/* If the event is about an object of the scenario, sets *@number to the tester's number
+ * of that object and returns true. Returns false for an event of the port or of the
+ * device.
  */
 static bool is_of_scenario(const struct rn_agent *a, const struct ibv_async_event *ev,
 			   uint64_t *number)
@@ -223,8 +224,9 @@ static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* -------------------------------------------------------------------- posting sends */
-/* Finds the bytes at an address of the scenario. Returns NULL if they are in none of its
- * regions, because a tester must not make this process access other memory.
+/* Returns the bytes at an address of the scenario. Returns NULL if [@address, @address +
+ * @len) is in none of its regions, because a tester must not make this process access
+ * other memory.
  */
 static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t len)
 {
@@ -238,8 +240,8 @@ static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t le
 	return NULL;
 }
 
-/* Returns an address handle of the PD, to the tester or to the multicast group. It is
- * created at first use.
+/* Returns an address handle of protection domain @pd for packets to the multicast group
+ * (@group) or to the tester. Creates it at first use. Returns NULL if that fails.
  */
 static struct ibv_ah *handle_to(struct rn_agent *a, unsigned pd, bool group)
 {
@@ -274,8 +276,8 @@ static int name_target(struct rn_agent *a, const uint64_t *n, struct ibv_send_wr
 	return 0;
 }
 
-/* Posts an ATOMIC WRITE, for which there is only ibv_wr_atomic_write(). libibverbs reads
- * the 8 bytes during the call.
+/* Posts an ATOMIC WRITE by ibv_wr_atomic_write(), the only function for this operation.
+ * libibverbs reads the 8 bytes during the call.
  */
 static int post_atomic_write(struct rn_agent *a, const uint64_t *n)
 {
@@ -330,8 +332,8 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
 }
 
-/* Binds a memory window. For a type 1 window that is done by ibv_bind_mw(), which chooses
- * the key.
+/* Binds a memory window. A window of type 1 is bound by ibv_bind_mw(), which also chooses
+ * its key.
  */
 static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 {
@@ -372,8 +374,8 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 /* -------------------------------------------- the device, and answers to the tester */
 enum {
 	GIDS = 256, /* maximum number of GID table entries that are examined */
-	/* Vendor ID of Rocin, whose devices are tested in more ways: they accept FLUSH in
-	 * ibv_post_send(), and do not pin pages.
+	/* Vendor ID of Rocin. Devices of Rocin are tested in more ways, because they
+	 * accept FLUSH in ibv_post_send() and do not pin pages.
 	 */
 	OUR_VENDOR = 0x524f43,
 };
@@ -413,8 +415,8 @@ static int choose_gids(struct rn_agent *a, uint8_t wanted)
 	return 0;
 }
 
-/* Returns the abilities (enum rn_conform_can) for those optional operations that the
- * device supports according to its capability flags @caps.
+/* Returns the bits of enum rn_conform_can for those optional operations that the device
+ * supports according to its capability flags @caps.
  */
 static uint32_t operations(uint64_t caps, bool is_ours)
 {

@@ -63,31 +63,31 @@ struct rn_agent {
 	unsigned mrs, srqs, qps;
 };
 
-/* Opens device @name (NULL: the first one). Returns 0, or -errno after an error message
- * on standard error. One address family uses the GID at @gid_index, the other one its
- * first RoCEv2 GID that is not link-local.
+/* Opens device @name (NULL: the first one). Uses the GID at @gid_index for its address
+ * family, and for the other family the first RoCEv2 GID that is not link-local. Returns
+ * 0, or -errno after an error message on standard error.
  */
 int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
 
 /* Closes the device. */
 void rn_agent_close(struct rn_agent *a);
 
-/* Returns those of the abilities @claimed that the device shows when it is tried: drivers
- * and the kernel refuse some operations although the capabilities of the device include
- * them. Adds the abilities that depend on the limits of the device.
+/* Tries the abilities @claimed, and returns those that the device really has: drivers and
+ * the kernel refuse some operations although the capabilities of the device include them.
+ * Adds the abilities that depend on the limits of the device.
  */
 uint32_t rn_agent_try(struct rn_agent *a, uint32_t claimed);
 
-/* Executes the request in @l and replaces it by the answer. It accesses only objects of
- * the scenario, whatever the request contains.
+/* Executes the request in @l, and replaces it by the answer. Whatever the request
+ * contains, this function accesses only objects of the scenario.
  */
 void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l);
 
 /* Destroys all objects of the current scenario. */
 void rn_agent_clear(struct rn_agent *a);
 
-/* Requests of wire.h that make or change objects. They return 0 or an errno, and write
- * the answer to @l.
+/* Execute those requests of wire.h that make or change objects. They return 0 or an
+ * errno, and write the answer to @l.
  */
 int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_mw(struct rn_agent *a, struct rn_conform_line *l);

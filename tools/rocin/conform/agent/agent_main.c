@@ -23,8 +23,8 @@
 
 enum {
 	EXIT_NO_DEVICE = 2,
-	/* ms that a process may take to release its objects after its tester has
-	 * disconnected
+	/* Time in ms that a process gets to release its objects after its tester has
+	 * disconnected.
 	 */
 	GRACE_MS = 3000,
 	LOOK_MS = 20,
@@ -82,9 +82,10 @@ static int complain(const char *what, int error)
 	return -error;
 }
 
-/* Finds the GID for IPv4 addresses, all zeros if there is none. Opens the device in a
- * child process for that, so that this process never has the device open: it must survive
- * every failure of the device. Returns 0, or -errno after an error message.
+/* Sets *@gid to the device's GID for IPv4 addresses, or to zeros if it has none. To find
+ * it, a child process opens the device. This process never has the device open, because
+ * it must survive every failure of the device. Returns 0, or -errno after an error
+ * message.
  */
 static int ask_address(const struct agent_args *args, union ibv_gid *gid)
 {
@@ -114,8 +115,8 @@ static int ask_address(const struct agent_args *args, union ibv_gid *gid)
 		       : -ENODEV;
 }
 
-/* Opens the listening socket. @gid: the address, if the user has given none. Returns the
- * descriptor, or -errno after an error message.
+/* Opens the listening socket. @gid: its address, which is used if the user has given
+ * none. Returns the descriptor, or -errno after an error message.
  */
 static int open_listener(const struct agent_args *args, const union ibv_gid *gid)
 {
@@ -146,8 +147,8 @@ static int open_listener(const struct agent_args *args, const union ibv_gid *gid
 	return fd;
 }
 
-/* Serves a tester until it disconnects or sends an invalid line. This is all that the
- * process of a tester does. @parent: the process that accepts testers
+/* Serves a tester until the tester disconnects or sends an invalid line. The process of a
+ * tester does nothing else. @parent: process id of the process that accepts testers.
  */
 static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 {
@@ -169,8 +170,8 @@ static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 }
 
 /* Waits until the process of a tester has ended. If the tester disconnects first, the
- * process has some time to release its objects, and is then killed, since it hangs in a
- * call. If the call hangs in the kernel, the process remains; the next tester gets
+ * process gets some time to release its objects. After that it hangs in a call, so it is
+ * killed. If the call hangs in the kernel, the process remains; the next tester gets
  * another process.
  */
 static void wait_for_end(pid_t pid, int fd)

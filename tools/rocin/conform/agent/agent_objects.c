@@ -105,7 +105,7 @@ int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* Unmaps the memory of an MR. An inaccessible mapping takes its place, so that nothing
- * else is mapped there.
+ * else can be mapped there.
  */
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l)
 {
@@ -166,7 +166,7 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
-/* Returns the send_ops_flags of the functions ibv_wr_*() with which this agent posts the
+/* Returns the send_ops_flags for the functions ibv_wr_*() by which this agent posts the
  * requests that ibv_post_send() does not accept.
  */
 static uint64_t calls(void)
@@ -181,7 +181,8 @@ static uint64_t calls(void)
 	return flags;
 }
 
-/* Creates a QP that needs ibv_create_qp_ex(): an XRC receive QP, or a QP for ibv_wr_*().
+/* Creates a QP by ibv_create_qp_ex(). Two kinds need that: XRC receive QPs, and QPs for
+ * ibv_wr_*().
  */
 static struct ibv_qp *make_qp_ex(struct rn_agent *a, const struct ibv_qp_init_attr *from,
 				 struct ibv_pd *pd, struct ibv_xrcd *xrcd)
@@ -285,8 +286,8 @@ static void clear_queues(struct rn_agent *a)
 	}
 }
 
-/* Destroys memory windows and regions. Windows come first, because they may be bound
- * to regions.
+/* Destroys memory windows and regions. Windows are destroyed first, because they may be
+ * bound to regions.
  */
 static void clear_memory(struct rn_agent *a)
 {

@@ -16,8 +16,8 @@ struct trial {
 };
 
 enum {
-	/* Number of WQEs that is not near a power of two, so that a device which rounds
-	 * up is noticed.
+	/* Number of WQEs for a trial. It is not near a power of two, so a device that
+	 * rounds up is noticed.
 	 */
 	ODD_WQES = 5,
 	QPN = 2, /* QPN of a peer that is never sent to */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bell.c - queues whose WQEs and doorbells the test writes itself: send queues
- * (instructions `bell' and `blue') and receive queues (instruction `recv').
+/* bell.c - queues whose WQEs and doorbells the test itself writes, without verbs calls:
+ * send queues (instructions `bell' and `blue') and receive queues (instruction `recv').
  *
- * No verbs call only rings a doorbell, so this file imitates the layer below verbs with
- * TLPs of the simulated PCIe hierarchy: a doorbell is a posted write of the CPU to the
- * NIC. When it has arrived, the NIC reads the WQE, and then the data at the address in
- * it; a verbs call with inline data sends this data. For a receive queue, a receive is
- * posted into the buffer that the WQE names.
+ * There is no verbs call that only rings a doorbell, so this file imitates the layer
+ * below verbs with TLPs of the simulated PCIe hierarchy: a doorbell is a posted write of
+ * the CPU to the NIC. When it has arrived, the NIC reads the WQE, and then the data at
+ * the address in it; a verbs call with inline data sends this data. For a receive queue,
+ * a receive is posted into the buffer that the WQE names.
  *
  * Each such queue has a thread, an engine of its NIC, which serves doorbells in the order
  * in which they arrive. In mode strict, which has no TLPs, they arrive at
@@ -42,9 +42,9 @@ struct rn_live_queue {
 	_Atomic unsigned rung;
 	struct bell bell[RN_LITMUS_OPS]; /* by number of the work request */
 
-	/* @lock guards the members below, and @changed is signalled when they change.
-	 * @lock may be taken while the lock of the hierarchy is held, but not the other
-	 * way round.
+	/* @lock guards the members below; @changed is signalled when they change. A
+	 * thread that holds the lock of the hierarchy may take @lock. A thread that holds
+	 * @lock must not take the lock of the hierarchy.
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -54,8 +54,8 @@ struct rn_live_queue {
 	bool is_fetched, has_failed;
 	bool is_over; /* the engine is to end */
 
-	/* A doorbell that led to no valid WQE has stopped the queue. Only the engine
-	 * accesses this member while there are doorbells to serve.
+	/* True: a doorbell led to no valid WQE, so the queue serves no more doorbells.
+	 * While there are doorbells to serve, only the engine accesses this member.
 	 */
 	bool is_stopped;
 };
@@ -118,8 +118,9 @@ static bool has_address(const int64_t *word, unsigned words)
 	return false;
 }
 
-/* Returns the location whose address each of the words is; RN_LITMUS_NONE if the words
- * differ or it is on another node: then they are no WQE.
+/* If all words are the address of the same location, and that location is on this queue's
+ * node, returns the location. Otherwise the words are no valid WQE, and this returns
+ * RN_LITMUS_NONE.
  */
 static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
 			    unsigned words)
@@ -134,8 +135,9 @@ static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
 	return t->location[loc].node == q->node ? loc : RN_LITMUS_NONE;
 }
 
-/* Fetches a receive and posts it. A receive that names no buffer is posted with other
- * memory, so that messages can arrive; the run then has no final state.
+/* Fetches the WQE of a receive, and posts the receive. If the WQE names no buffer, posts
+ * the receive with other memory, so that messages can arrive; the run then has no final
+ * state.
  */
 static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr *in)
 {
@@ -151,8 +153,8 @@ static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr 
 	(void)q->receive(q->l, in->rq, loc);
 }
 
-/* Fetches the WQE of a doorbell, and sends or posts what it describes; stops the queue if
- * that fails.
+/* Fetches the WQE of a doorbell, and sends or posts what it describes. If that fails, the
+ * queue serves no more doorbells.
  */
 static void serve(struct rn_live_queue *q, const struct bell *bell)
 {

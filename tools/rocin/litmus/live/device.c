@@ -85,9 +85,9 @@ int rn_live_set_layer(struct rn_live *l)
 
 	if (!l->lib.handle || knobs.place == RN_PLACE_NOW)
 		return 0;
-	/* The driver of the model, which chooses the order of TLPs, does not change which
-	 * outcomes are possible, but how frequent they are. Two drivers are used in turn,
-	 * because each makes other outcomes frequent.
+	/* The driver of the model chooses the order of TLPs. It does not change which
+	 * outcomes are possible, but it changes how frequent they are. Two drivers are
+	 * used in turn, because each makes other outcomes frequent.
 	 */
 	knobs.driver = l->shared->seed & 1 ? RN_DRIVER_RANDOM : RN_DRIVER_ADVERSARIAL;
 	knobs.seed = l->shared->seed;
@@ -106,8 +106,8 @@ enum {
 	GIDS_MAX = 64, /* maximum number of GIDs that are examined */
 };
 
-/* Chooses the device for NIC @nic of the test: Rocin's device with this number. With
- * --backend=hw all devices of the machine are used in turn.
+/* Returns the device for NIC number @nic of the test: the device of Rocin with this
+ * number. With --backend=hw, all devices of the machine are used in turn.
  */
 static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 {
@@ -122,8 +122,8 @@ static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 	return NULL;
 }
 
-/* Chooses the first RoCEv2 GID of an Ethernet port; one with an IPv4 address
- * is preferred.
+/* Chooses the first RoCEv2 GID of an Ethernet port; if one of them is an IPv4 address,
+ * the first such. Returns 0, or -1 after rn_live_fail().
  */
 static int choose_gid(struct rn_live_device *d)
 {
@@ -206,7 +206,9 @@ static int open_device(struct rn_live *l, struct rn_live_device *d, unsigned nic
 	return d->pd ? 0 : rn_live_fail(l, "ibv_alloc_pd: %s", strerror(errno));
 }
 
-/* Returns the device for NIC @nic. It is opened at first use and stays open. */
+/* Returns the device for NIC number @nic of the test, or NULL after a failure. The device
+ * is opened when it is first asked for, and stays open.
+ */
 static struct rn_live_device *device_of(struct rn_live *l, unsigned nic)
 {
 	struct rn_live_device *d = &l->device[nic];
@@ -259,13 +261,13 @@ bool rn_live_has_dm(struct rn_live *l)
 	return ok;
 }
 
-/* Allocates memory number @memory of the test on NIC @nic and registers it. Returns 0, or
- * -1 after rn_live_fail().
+/* Allocates memory number @memory of the test on NIC number @nic, and registers it.
+ * Returns 0, or -1 after rn_live_fail().
  */
 static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 {
-	/* Aligned to its size, so that the low bits of an address in a trace are the
-	 * offset of the location.
+	/* The memory is aligned to its size, so that the low bits of an address in a
+	 * trace are the offset of the location.
 	 */
 	struct ibv_alloc_dm_attr attr = { .length = RN_LIVE_DM,
 					  .log_align_req = RN_LIVE_DM_LOG };
@@ -348,8 +350,9 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 /* Memory, CQs and connected QPs of a test. */
 
 enum {
-	/* 0.5 s for each of 8 tries, so 4 s in all. No packets are lost, but on a busy
-	 * machine the peer may not run for longer than code 14 (67 ms) allows.
+	/* Code of the ACK timeout: 0.5 s. There are 8 tries, so the peer has 4 s in all.
+	 * No packets are lost, but on a busy machine the peer may not run for longer than
+	 * the usual code 14 (67 ms) allows.
 	 */
 	ACK_TIMEOUT_CODE = 17,
 	/* code for 8 ms, which is used when packets are lost on purpose */
@@ -444,7 +447,9 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	return 0;
 }
 
-/* Registers the memories of each node of this worker with each NIC of the node. */
+/* For each node of this worker, registers the memories of the node with each of its NICs.
+ * Returns 0, or -1 after rn_live_fail().
+ */
 static int register_all(struct rn_live *l)
 {
 	const struct rn_live_map *map = &l->map;
@@ -509,8 +514,8 @@ static unsigned nic_of(const struct rn_live *l, unsigned qp, unsigned side)
 		    : rn_live_find_nic(&l->map, q->node, q->nic);
 }
 
-/* Creates one side of a QP. Both sides have a send and a receive queue, although one side
- * only sends and the other only receives.
+/* Creates side @side of QP @qp of the test. Both sides get a send and a receive queue,
+ * although one side only sends and the other only receives.
  */
 static int create_end(struct rn_live *l, unsigned qp, unsigned side)
 {
@@ -633,7 +638,9 @@ static int connect_ends(struct rn_live *l)
 	return 0;
 }
 
-/* Counts the receives that each run needs, plus one for the SEND that ends the run. */
+/* Counts the receives that each QP needs in a run. One of them is for the SEND that ends
+ * the run.
+ */
 static void count_receives(struct rn_live *l)
 {
 	const struct rn_litmus_test *t = l->test;

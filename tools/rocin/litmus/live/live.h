@@ -30,8 +30,8 @@
 #include "wire.h"
 
 /* ---- The library librocin-gpu.so ---- */
-/* Functions of librocin-gpu.so. It is loaded by dlopen(), so that rocin-litmus also works
- * if the library is not installed.
+/* Functions of librocin-gpu.so. The library is loaded by dlopen(), so that rocin-litmus
+ * also works if it is not installed.
  */
 
 /* X(function) for each function; the library must have all of them. */
@@ -80,8 +80,8 @@ struct rn_live_lib {
 	RN_LIVE_LIB_FUNCTIONS(RN_LIVE_LIB_MEMBER)
 };
 
-/* Loads the library from the directory of this program. Returns 0, also if it does not
- * exist; -1 with an error text if it lacks a function.
+/* Loads the library from the directory of this program. Returns 0, also if the library
+ * does not exist, or -1 with an error text in @err if it lacks a function.
  */
 int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len);
 
@@ -109,7 +109,7 @@ uint64_t rn_live_now(void);
 
 struct rn_live;
 
-/* Sets the knobs of the simulated PCIe layer for the next run, whose seed is
+/* Sets the knobs of the simulated PCIe layer for the next run. The seed of the run is
  * l->shared->seed. Does nothing if the layer is off.
  */
 int rn_live_set_layer(struct rn_live *l);
@@ -125,12 +125,13 @@ struct rn_live_memory {
 struct rn_live_place {
 	uint8_t memory;
 	uint32_t offset;
-	/* length of the location in bytes if it is the only element of a message */
+	/* Length of the location in bytes, for a message of which it is the only element.
+	 */
 	uint32_t bytes;
 };
 
-/* A NIC of the test. Its index in rn_live_map.nic is the number of the device that is
- * used for it.
+/* A NIC of the test. The device that is used for it has the number that is the NIC's
+ * index in rn_live_map.nic.
  */
 struct rn_live_nic_name {
 	uint8_t node, agent;
@@ -141,7 +142,9 @@ struct rn_live_map {
 	struct rn_live_place place[RN_LITMUS_LOCATIONS];
 	struct rn_live_nic_name nic[RN_LIVE_NICS];
 	unsigned memories, nics;
-	/* length of a location in bytes if it is one of several elements of a message */
+	/* Length of a location in bytes, for a message of which it is one of several
+	 * elements.
+	 */
 	uint32_t element;
 };
 
@@ -150,7 +153,8 @@ struct rn_live_map {
  *
  * The remote elements of one message are placed side by side, each in its own granule.
  *
- * Return: true, or false with the reason in @why if the test cannot run on devices.
+ * Return: true with @map filled in, or false with the reason in @why if the test cannot
+ * run on devices.
  */
 bool rn_live_map(const struct rn_litmus_test *t, uint32_t granule,
 		 struct rn_live_map *map, char *why, size_t why_len);
@@ -187,11 +191,13 @@ struct rn_live_shared {
 	 */
 	pthread_barrier_t all;
 	pthread_barrier_t workers; /* barrier for workers only */
-	/* The lead writes these members before a barrier; the other workers read them
-	 * after it.
+	/* The lead writes this member and the following ones before a barrier. The other
+	 * workers read them after it.
 	 */
 	uint64_t seed; /* seed of the next run */
-	/* Time at which threads that still wait for something in the next run give up. */
+	/* Time at which threads give up in the next run, if they still wait for something
+	 * then.
+	 */
 	uint64_t deadline;
 	bool is_last; /* there is no next run, so threads end */
 	/* Number of workers that have polled all their completions of this run. */
@@ -203,19 +209,19 @@ struct rn_live_shared {
 	/* R_Keys for strict ordering ([0]) and for relaxed ordering ([1]). */
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
-	/* Counts of this run: the messages of each QP that consume a receive, and the
-	 * receives that the test's program has posted to each receive queue; and whether
-	 * one of these receives names no valid buffer.
+	/* Counts for this run. @sends: messages of each QP that consume a receive.
+	 * @receives: receives that the test's program has posted to each receive queue.
+	 * The flag that follows: one of these receives names no valid buffer.
 	 */
 	_Atomic unsigned sends[RN_LITMUS_QPS], receives[RN_LITMUS_RQS];
 	_Atomic bool has_bad_receive;
-	/* Completions of the test that came after its threads had ended: of each CQ, and
-	 * of DMA engines.
+	/* Completions of the test that nobody had polled when its threads ended: for each
+	 * CQ, and for the DMA engines.
 	 */
 	_Atomic unsigned left[RN_LITMUS_CQS], left_dma;
 	int64_t final[RN_LITMUS_LOCATIONS];
-	/* The first failure of any worker. The worker that fails first writes `why', and
-	 * then sets `failed'.
+	/* The first failure of any worker. The worker that fails first sets `has_failed',
+	 * writes the text `why', and then sets `failed'.
 	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;
@@ -237,8 +243,8 @@ struct rn_live_device {
 	uint8_t rd_atomic; /* maximum number of outstanding READs and atomics, 1 .. 16 */
 	uint8_t mtu;	   /* path MTU as an enum ibv_mtu */
 	uint32_t max_inline;
-	/* Access flag for FLUSH when memory is registered; 0: the device does not
-	 * support FLUSH.
+	/* Access flag that memory must have for FLUSH when it is registered. 0: the
+	 * device does not support FLUSH.
 	 */
 	unsigned flush_access;
 };
@@ -248,11 +254,12 @@ void rn_live_close_devices(struct rn_live *l);
 /* ---- A worker ---- */
 
 struct rn_live_qp {
-	/* QPs of the requester and of the responder; NULL: the QP belongs to another
-	 * worker
+	/* The QPs of the requester and of the responder, in this order. NULL: the QP
+	 * belongs to another worker.
 	 */
 	struct ibv_qp *side[2];
-	/* number of receives to post for each run; unused if the test's threads post them
+	/* Number of receives that are posted for each run. Not used if the test's threads
+	 * post the receives.
 	 */
 	unsigned recvs;
 };
@@ -286,9 +293,9 @@ struct rn_live {
 	struct rn_live_qp qp[RN_LITMUS_QPS];
 	/* NULL: the queue belongs to one QP, or to another worker */
 	struct ibv_srq *srq[RN_LITMUS_RQS];
-	/* Queues whose doorbells the test rings: first send queues, by number of the QP,
-	 * then receive queues. NULL: the test rings no doorbell of this queue, or the
-	 * queue belongs to another worker.
+	/* Queues whose doorbells the test rings. First come the send queues, in the order
+	 * of QP numbers, then the receive queues. NULL: the test rings no doorbell of
+	 * this queue, or the queue belongs to another worker.
 	 */
 	struct rn_live_queue *queue[RN_LIVE_QUEUES];
 	struct rn_live_drive *drive;
@@ -307,7 +314,7 @@ int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 
 /* ---- Memory and queue pairs ---- */
 
-/* Makes the memory, queue pairs and so on that l->test needs. Returns 0, or -1
+/* Makes the objects that l->test needs: memory, QPs, CQs and so on. Returns 0, or -1
  * after rn_live_fail().
  */
 int rn_live_connect(struct rn_live *l);
@@ -324,15 +331,16 @@ bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc);
 
 /* ---- Memory on NICs ---- */
 
-/* Do the devices have memory as large as the test needs? Opens the devices. With several
- * processes it always returns true, as each process opens only its own devices.
+/* Returns true if each device has as much memory of its own as the test needs. Opens the
+ * devices. With several processes it always returns true, because a process opens only
+ * its own devices.
  */
 bool rn_live_has_dm(struct rn_live *l);
 
 /* Is the location in memory on a NIC? */
 bool rn_live_is_dm(const struct rn_live *l, unsigned loc);
-/* Load: returns the value that all words of the location have, or RN_LIVE_TORN if they
- * differ. Store: writes @value to one word.
+/* Access memory on a NIC. rn_live_dm_load() returns the value that all words of the
+ * location have, or RN_LIVE_TORN if they differ. The store writes @value to one word.
  */
 int64_t rn_live_dm_load(struct rn_live *l, unsigned loc);
 void rn_live_dm_store(struct rn_live *l, unsigned loc, int64_t value);
@@ -345,10 +353,13 @@ enum {
 	RN_LIVE_QUIET_WR = 1 << 20, /* wr_id of the SEND that ends a run */
 };
 
-/* Posts the receives for one run, and one more for the SEND that ends the run. */
+/* Posts the receives that QP @qp needs for one run, and one more for the SEND that ends
+ * the run. Returns 0, or -1 after rn_live_fail().
+ */
 int rn_live_post_receives(struct rn_live *l, unsigned qp);
-/* Posts SENDs for the @unused receives that no message has consumed, and then the SEND
- * that ends the run.
+/* Ends a run on QP @qp: posts one SEND for each of the @unused receives that no message
+ * has consumed, and then the SEND that ends the run. Returns 0, or -1 after
+ * rn_live_fail().
  */
 int rn_live_post_quiet(struct rn_live *l, unsigned qp, unsigned unused);
 /* Posts a SEND without data and without a completion. */
@@ -359,22 +370,24 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- Doorbells ---- */
 
-/* Posts the WRITE that a doorbell has requested, with the words that the NIC has fetched
- * as its data. If the WRITE is longer, it repeats the last word.
+/* Posts the WRITE that a doorbell has announced. Its data are the words that the NIC has
+ * fetched; if the WRITE is longer, the last word is repeated. Returns 0, or -1 after
+ * rn_live_fail().
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);
 rn_live_post_fn rn_live_post_fetched; /* defined in player.c */
 
-/* Posts a receive to a receive queue to which the test's threads post. @loc: its buffer;
- * RN_LITMUS_NONE: memory outside of all locations, for a message that would otherwise
- * wait for ever.
+/* Posts a receive to a receive queue to which the test's threads post. @loc: the location
+ * that is its buffer; RN_LITMUS_NONE: memory outside of all locations, for a message that
+ * would otherwise wait for ever. Returns 0, or -1 after rn_live_fail().
  */
 typedef int rn_live_receive_fn(struct rn_live *l, unsigned rq, unsigned loc);
 rn_live_receive_fn rn_live_post_receive;
 
-/* Starts an engine for each queue with doorbells that this worker has. @post, @receive:
- * functions that are called with a request or receive that was fetched.
+/* Starts an engine (a thread that serves the doorbells) for each queue with doorbells of
+ * this worker. The engine calls @post with a request that it has fetched, and @receive
+ * with a receive. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post,
 			rn_live_receive_fn *receive);
@@ -382,18 +395,20 @@ void rn_live_queues_close(struct rn_live *l);
 /* Rings the doorbell of an instruction. @wqe: the WQE that a BlueFlame doorbell carries.
  */
 int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wqe);
-/* Waits until all doorbells of a run have been served. To be called after its threads
- * have ended. Returns 0, or -1 if something has failed.
+/* Waits until all doorbells of a run have been served. The caller must call it after the
+ * run's threads have ended. Returns 0, or -1 if something has failed.
  */
 int rn_live_queues_finish(struct rn_live *l);
 
 /* ---- DMA engines ---- */
 
-/* Prepares the DMA engines, if the nodes of this worker have any in the test. */
+/* Prepares the DMA engines, if nodes of this worker have DMA engines in the test. Returns
+ * 0, or -1 after rn_live_fail().
+ */
 int rn_live_drive_open(struct rn_live *l);
 void rn_live_drive_close(struct rn_live *l);
-/* Waits until the transfers of a run have ended and drops the completions that no thread
- * has polled.
+/* Waits until all transfers of a run have ended. Drops the completions that no thread has
+ * polled. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_drive_finish(struct rn_live *l);
 
@@ -408,15 +423,15 @@ struct rn_live_player {
 	struct rn_live *l;
 	uint8_t number; /* number of the thread in the test */
 	uint64_t rng;
-	/* Kernel that runs the thread, if the thread is launched; 0: it was not launched
-	 * in this run.
+	/* If the thread is a kernel that another thread launches: number of the kernel
+	 * that runs it. 0: it was not launched in this run.
 	 */
 	int64_t kernel;
 	pthread_t thread;
 	struct rn_live_player *all; /* array of players, by number of thread */
 };
 
-/* Returns the GPU of this process that is used for the thread, which is a kernel. */
+/* The thread is a kernel. Returns the GPU of this process that is used for it. */
 struct rn_gpu *rn_live_gpu(const struct rn_live *l, unsigned thread);
 
 /* Executes the thread's instructions in one run. */
@@ -432,13 +447,14 @@ struct rn_live_results {
 	struct rn_live_step *step[RN_LIVE_STATES];
 };
 
-/* Runs the test as often as requested. @results: filled by the lead; other workers
- * pass NULL.
+/* Runs the test as often as requested. @results: filled in by the lead; other workers
+ * pass NULL. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);
 
-/* Returns the steps of the last run, in order of time, and their number in @count; the
- * caller frees them. NULL: they are unknown, or there is no memory.
+/* Returns the steps of the last run, in order of time, as an array that the caller must
+ * free. Sets *@count to their number. Returns NULL if the steps are not known, or if
+ * there is no memory.
  */
 struct rn_live_step *rn_live_witness(struct rn_live *l, uint32_t *count);
 

@@ -123,8 +123,8 @@ static int serve_here(struct rn_live *l)
 			(void)answer_results(&results, true);
 		else
 			(void)send_response(RN_LIVE_FAILED, l->shared->why);
-		/* Other threads may wait at a barrier for ever, so the process exits
-		 * without them.
+		/* Other threads may wait at a barrier for ever. So the process ends
+		 * without waiting for them.
 		 */
 		_exit(1);
 	}
@@ -148,8 +148,8 @@ static void kill_all(pid_t *pid, unsigned count)
 			kill(pid[i], SIGKILL);
 }
 
-/* Waits for the processes of all nodes. If one fails, kills the others, because they
- * would wait for it at a barrier.
+/* Waits until the processes of all nodes have ended. If one fails, kills the others,
+ * because they would wait for it at a barrier.
  */
 static int wait_for_nodes(struct rn_live *l, pid_t *pid, unsigned count)
 {

@@ -15,8 +15,8 @@ enum {
 struct layout {
 	const struct rn_litmus_test *t;
 	struct rn_live_map *map;
-	/* The elements after and before each location in the list of elements of a
-	 * message; NONE at the ends.
+	/* For each location in the list of elements of a message: the element after it
+	 * and the element before it. NONE at the ends of the list.
 	 */
 	uint8_t next[RN_LITMUS_LOCATIONS], prev[RN_LITMUS_LOCATIONS];
 	/* The location is the beginning of a page that a drive writes. */
@@ -54,8 +54,8 @@ static bool add_nic(struct layout *y, unsigned node, unsigned agent)
 	return true;
 }
 
-/* Returns the index of a memory, which is added if it is new; RN_LIVE_MEMORIES if there
- * are too many.
+/* Returns the index of a memory in the map; adds the memory if it is new. Returns
+ * RN_LIVE_MEMORIES if there are too many.
  */
 static unsigned add_memory(struct rn_live_map *map, unsigned node, unsigned agent)
 {
@@ -82,8 +82,8 @@ static bool add_agents(struct layout *y)
 		if (!add_nic(y, t->qp[i].node, t->qp[i].nic) ||
 		    !add_nic(y, t->qp[i].peer, t->qp[i].peer_nic))
 			return false;
-	/* Host memory of each node comes first, because it contains the area for
-	 * inline data.
+	/* The host memories of the nodes are added first, because they contain the areas
+	 * for inline data.
 	 */
 	for (unsigned i = 0; i < t->nodes; i++)
 		add_memory(y->map, i, RN_AGENT_CPU);
@@ -128,8 +128,9 @@ static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 	return true;
 }
 
-/* Links the remote elements of a message, which must be contiguous, because a request has
- * one remote address.
+/* Links the remote elements of a message to a list. They must lie one behind the other in
+ * memory, because a request has one remote address. Returns false if that is not
+ * possible.
  */
 static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 {
@@ -144,7 +145,9 @@ static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 	return true;
 }
 
-/* Is the location, which may be RN_LITMUS_NONE, in memory on a NIC other than @agent? */
+/* Returns true if @loc is in memory on a NIC other than @agent. @loc may be
+ * RN_LITMUS_NONE.
+ */
 static bool is_on_other(const struct layout *y, unsigned loc, unsigned agent)
 {
 	unsigned of = loc == RN_LITMUS_NONE ? RN_AGENT_CPU : y->t->location[loc].agent;
@@ -158,8 +161,8 @@ static bool names_location(const struct rn_litmus_instr *in)
 				       : in->op == RN_LITMUS_DMA;
 }
 
-/* Can the instruction access its locations? Memory on a NIC can be accessed through that
- * NIC, and by the CPU as a copy.
+/* Returns true if the instruction can access its locations. Memory on a NIC can be
+ * accessed through that NIC, and by the CPU, which makes copies.
  */
 static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		      const struct rn_litmus_instr *in)
@@ -185,9 +188,9 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 	return ok || set_reason(y, "memory on a NIC can be named through that NIC only");
 }
 
-/* Does the instruction access a location that is longer than a word as if it were one
- * word? Only a processor that loads from its own memory, or from that of a NIC, reads all
- * words.
+/* Returns true if the instruction accesses a location that is longer than a word as if it
+ * were one word. Only a processor that loads from its own memory, or from that of a NIC,
+ * reads all words of a location.
  */
 static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *thread,
 			 const struct rn_litmus_instr *in)
@@ -248,8 +251,8 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* Returns the offset from a granule boundary for a location with a small alignment, so
- * that granule boundaries divide the location; 0 for other locations.
+/* A location with a small alignment is placed so that granule boundaries divide it.
+ * Returns its offset from a granule boundary; 0 for other locations.
  */
 static uint32_t past_granule(const struct layout *y, unsigned loc)
 {

@@ -25,7 +25,9 @@
  */
 
 enum {
-	/* maximum number of `dma' values in a test; each has a page in the file */
+	/* Maximum number of values that `dma' instructions of a test write. Each value
+	 * has a page in the file.
+	 */
 	VALUES_MAX = 16,
 };
 
@@ -74,8 +76,8 @@ static int write_page(struct rn_live *l, int64_t value)
 	return 0;
 }
 
-/* Opens a batch. Transfers of a batch are not ordered; only a completion says that a
- * transfer has ended.
+/* Opens a batch. The transfers of a batch are not ordered, so only its completion shows
+ * that a transfer has ended.
  */
 static int open_batch(struct rn_live *l)
 {
@@ -90,8 +92,8 @@ static int open_drive(struct rn_live *l)
 	int rc;
 
 	rc = l->lib.rn_storage_driver_open();
-	/* Bounce buffers are not allowed, because they would hide the effects that the
-	 * test looks for.
+	/* The policy allows no bounce buffers, because they would hide the effects for
+	 * which the test looks.
 	 */
 	if (!rc)
 		rc = l->lib.rn_storage_set_policy("direct,p2p");
@@ -159,8 +161,8 @@ void rn_live_drive_close(struct rn_live *l)
 	l->drive = NULL;
 }
 
-/* Fetches an event of the drives; if there is none, lets TLPs move. Returns 1 if there
- * was an event, 0 if not, -1 on failure.
+/* Gets an event of the drives. If there is none, lets TLPs move. Returns 1 if there was
+ * an event, 0 if not, or -1 after a failure.
  */
 static int fetch_event(struct rn_live *l, struct rn_storage_event *event)
 {
@@ -220,8 +222,8 @@ static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma,
 	return rc ? fail_storage(l, "rn_storage_batch_submit", rc) : 0;
 }
 
-/* Polls for a completion that the test asks for. Returns 1 if there was one, 0 if not, -1
- * on failure. The drives of a worker share one batch.
+/* Polls for a completion for which the test has asked. Returns 1 if there was one, 0 if
+ * not, or -1 after a failure. All drives of a worker share one batch.
  */
 static int poll_drive(struct rn_live *l)
 {
@@ -243,8 +245,8 @@ static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc
 				 .lkey = rn_live_mr(l, nic, loc)->lkey };
 }
 
-/* Returns the place for element @element of work request @work in the node's area for
- * inline data.
+/* Returns the SGE for element @element of work request @work in the node's area for
+ * inline data. It has @bytes bytes.
  */
 static struct ibv_sge staged(const struct rn_live *l, unsigned nic, unsigned work,
 			     unsigned element, uint32_t bytes)
@@ -283,7 +285,9 @@ static uint32_t bytes_of(const struct rn_live *l, const struct rn_litmus_instr *
 	return in->count > 1 ? l->map.element : l->map.place[loc].bytes;
 }
 
-/* Sets the local SGEs of a work request: source of the data, or destination of a READ. */
+/* Sets the local SGEs of a work request: the sources of its data or, for a READ, the
+ * destinations.
+ */
 static void local_sges(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned nic, const int64_t *reg, struct ibv_send_wr *wr)
 {
@@ -336,8 +340,9 @@ static void atomic_side(const struct rn_live *l, const struct rn_litmus_instr *i
 		wr->wr.atomic.swap = (uint64_t)value_of(&in->value2, reg);
 }
 
-/* Fills in a FLUSH in the form that provider/verbs/object/library.h describes, because
- * libibverbs may be too old for ibv_wr_flush().
+/* Fills in a FLUSH as a struct ibv_send_wr, in the form that
+ * provider/verbs/object/library.h describes, because libibverbs may be too old for
+ * ibv_wr_flush().
  */
 static void flush_side(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned peer_nic, struct ibv_send_wr *wr)
@@ -359,8 +364,8 @@ static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 	return (enum ibv_wr_opcode)opcode[in->op];
 }
 
-/* Posts the work request of an instruction. @reg: registers of the thread, for
- * inline data.
+/* Posts the work request of an instruction. @reg: registers of the thread, from which
+ * inline data come. Returns 0, or -1 after rn_live_fail().
  */
 static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 		     const int64_t *reg)
@@ -429,8 +434,8 @@ int rn_live_post_fetched(struct rn_live *l, const struct rn_litmus_instr *in,
 		     : 0;
 }
 
-/* Posts a WRITE without data. While it is in flight, a device may delay the requests
- * behind it, so that messages of other QPs arrive first.
+/* Posts a WRITE without data on QP @qp. While it is in flight, a device may delay the
+ * requests behind it, so that messages of other QPs arrive first.
  */
 static int post_empty(struct rn_live *l, unsigned qp)
 {
@@ -448,8 +453,8 @@ static int post_receive(struct rn_live *l, unsigned qp, struct ibv_sge *sge, int
 	return errno ? rn_live_fail(l, "ibv_post_recv: %s", strerror(errno)) : 0;
 }
 
-/* Posts the receive for one SEND. A WRITE with immediate consumes a receive, but not
- * its buffer.
+/* Posts the receive that one SEND of the test consumes. (A WRITE with immediate consumes
+ * a receive, too, but not its buffer.)
  */
 static int post_receive_of(struct rn_live *l, const struct rn_litmus_instr *in)
 {
@@ -564,8 +569,8 @@ static void idle(unsigned *spins)
 		sched_yield();
 }
 
-/* Waits for a random time, mostly none, so that instructions of other threads and TLPs
- * sometimes come between two instructions.
+/* Waits for a random time, which is zero in most cases, so that instructions of other
+ * threads and TLPs sometimes come between two instructions.
  */
 static void delay(struct rn_live_player *p)
 {
@@ -582,8 +587,8 @@ static void delay(struct rn_live_player *p)
 
 /* ---- Loads and stores ---- */
 
-/* Does the memory belong to the processor that runs this thread? Then accesses to it are
- * not PCIe transactions.
+/* Returns true if the location is in memory of the processor that runs this thread.
+ * Accesses to it are then no PCIe transactions.
  */
 static bool is_own(const struct rn_live_player *p, unsigned loc)
 {
@@ -638,8 +643,8 @@ static void store(struct rn_live_player *p, unsigned loc, int64_t value)
 
 /* ---- Instructions ---- */
 
-/* Checks once whether a blocking instruction can complete. Returns 1 if it can, 0 if not
- * yet, -1 on failure.
+/* Checks once whether a blocking instruction can complete. Returns 1 if it can, with
+ * *@seen set to what it has read; 0 if it cannot yet; or -1 after a failure.
  */
 static int poll_instruction(struct rn_live_player *p, const struct rn_litmus_instr *in,
 			    int64_t *seen)
@@ -701,7 +706,7 @@ static int launch(struct rn_live_player *p, unsigned thread)
 		       : rn_live_fail(l, "rn_gpu_launch: %s", l->lib.rn_gpu_last_error());
 }
 
-/* Orders memory accesses as the instruction mfence does. It is a read-modify-write of a
+/* Orders memory accesses as the instruction mfence does. It is an atomic change of a
  * private word, because ThreadSanitizer of gcc does not support fences.
  */
 static void full_fence(void)
@@ -712,8 +717,8 @@ static void full_fence(void)
 	__asm__ volatile("" : : "r"(&word) : "memory");
 }
 
-/* Lets a kernel wait until its stores have arrived: a read over PCIe does not overtake
- * them (rule P2).
+/* Makes a kernel wait until its stores have arrived: performs a read over PCIe, which
+ * does not overtake them (rule P2).
  */
 static void fence_of_kernel(struct rn_live *l)
 {
@@ -724,8 +729,8 @@ static void fence_of_kernel(struct rn_live *l)
 	full_fence();
 }
 
-/* Executes one instruction. Returns 0, or -1 if it gave up or failed; then the thread
- * ends, too.
+/* Executes one instruction. Sets *@value to what it has read or written. Returns 0, or -1
+ * if the instruction has given up or failed; the thread then ends.
  */
 static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 		   int64_t *reg, int64_t *value)
@@ -776,8 +781,9 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	}
 }
 
-/* Are two instructions a store and a BlueFlame doorbell? The register of the doorbell is
- * mapped write-combining, so either may leave the processor first (T3).
+/* Returns true if one of the two instructions is a store and the other a BlueFlame
+ * doorbell. The register of such a doorbell is mapped write-combining, so either may
+ * leave the processor first (T3).
  */
 static bool is_unordered(const struct rn_litmus_instr *a, const struct rn_litmus_instr *b)
 {
@@ -812,8 +818,8 @@ void rn_live_play(struct rn_live_player *p)
 		bool is_pair =
 			i + 1u < t->count && is_unordered(&t->instr[i], &t->instr[i + 1]);
 
-		/* The real processor keeps the order of the two instructions, so they are
-		 * swapped here.
+		/* The real processor keeps the order of the two instructions. So they are
+		 * swapped here from time to time.
 		 */
 		if (is_pair && draw(p) % SWAPPED_ONE_IN == 0) {
 			if (play_instr(p, i + 1) || play_instr(p, i))

@@ -27,8 +27,8 @@
 
 /* maximum time in ns that a thread waits for a condition */
 static const uint64_t patience_ns = 100 * 1000000ull;
-/* After this time completions must be lost; a busy machine would not delay them for
- * so long.
+/* After this time completions must have been lost, because even a busy machine would not
+ * delay them for so long.
  */
 static const uint64_t quiet_patience_ns = 300 * 1000000000ull;
 
@@ -141,7 +141,8 @@ static bool is_fed(const struct rn_live *l, unsigned qp)
 	return l->test->rq[l->test->qp[qp].recv_queue].is_rung;
 }
 
-/* Returns the number of messages of the test that consume a receive of a queue. */
+/* Returns the number of messages of the test that consume a receive of receive queue @rq.
+ */
 static unsigned takers_of(const struct rn_live *l, unsigned rq)
 {
 	unsigned n = 0;
@@ -152,8 +153,8 @@ static unsigned takers_of(const struct rn_live *l, unsigned rq)
 	return n;
 }
 
-/* Returns the number of receives of a QP that no message of the test consumes. The
- * receives of an SRQ are counted for its first QP.
+/* Returns the number of receives of QP @qp that no message of the test has consumed.
+ * Receives of an SRQ count for the first QP that uses it.
  */
 static unsigned unused_of(const struct rn_live *l, unsigned qp)
 {
@@ -169,8 +170,8 @@ static unsigned unused_of(const struct rn_live *l, unsigned qp)
 	return receives > takers ? receives - takers : 0;
 }
 
-/* Posts receives for those messages for which the test's threads have posted none, and
- * for the messages that end a run.
+/* Posts receives to queue @rq for the messages that still need one: those for which the
+ * test's threads have posted none, and those that end a run.
  */
 static int feed_rest(struct rn_live *l, unsigned rq)
 {
@@ -195,8 +196,8 @@ static int feed_rests(struct rn_live *l)
 	return 0;
 }
 
-/* Has a message waited until the end of the run for a receive that names a buffer? The
- * effects of messages behind it do not belong to a final state.
+/* Returns true if a message has waited until the end of the run for a receive that names
+ * a buffer. The effects of the messages behind it do not belong to a final state.
  */
 static bool has_waited(const struct rn_live *l)
 {
@@ -229,14 +230,16 @@ static unsigned sends_of(const struct rn_live *l, unsigned cq)
 	return n;
 }
 
-/* May the worker that polls CQ @cq wait for a message that this worker sends on @qp? */
+/* Returns true if the worker that polls CQ number @cq may be waiting for a message that
+ * this worker sends on QP @qp.
+ */
 static bool is_missed(const struct rn_live *l, unsigned qp, unsigned cq)
 {
 	return l->qp[qp].side[0] && (!l->qp[qp].side[1] || l->test->qp[qp].recv_cq == cq);
 }
 
-/* Sends messages on UC again, because UC does not repeat a lost message. A superfluous
- * message finds no receive and is dropped.
+/* Sends messages on UC again, because UC itself does not repeat a lost message. If a
+ * message was not lost, the repeated one finds no receive and is dropped.
  */
 static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 {
@@ -252,9 +255,9 @@ static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 	return 0;
 }
 
-/* Polls CQ @cq after the threads have ended, and counts the completions that a thread of
- * the test could have polled. The messages that end a run are recognised by their length
- * 0.
+/* Polls CQ number @cq after the threads have ended. Counts the completions that a thread
+ * of the test could have polled. The messages that end a run are not counted; their
+ * length is 0.
  */
 static int poll_left(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 {
@@ -302,9 +305,9 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 	return 0;
 }
 
-/* Repeats messages until all workers have received the messages that they wait for: a
- * message to another worker may be lost although this worker has received all of its own.
- * A worker that fails exits, and its parent kills the others.
+/* Repeats messages until all workers have received all messages for which they wait. This
+ * worker may have received all of its own while a message to another worker was lost. If
+ * a worker fails, it exits, and its parent kills the others.
  */
 static int feed_others(struct rn_live *l)
 {
@@ -319,7 +322,7 @@ static int feed_others(struct rn_live *l)
 	return 0;
 }
 
-/* Polls the completions of superfluous messages, so that they do not disturb the
+/* Polls the completions of messages that were sent twice, so that they do not disturb the
  * next run.
  */
 static int drop_surplus(struct rn_live *l)
@@ -415,7 +418,9 @@ static void read_outcome(const struct rn_live *l, struct rn_litmus_outcome *out)
 	}
 }
 
-/* Has a thread given up waiting for a value that was there in the end? */
+/* Returns true if the thread has given up waiting for a value, and the value was there in
+ * the end.
+ */
 static bool could_go_on(const struct rn_live *l, unsigned thread)
 {
 	const struct rn_litmus_thread *t = &l->test->thread[thread];
@@ -435,8 +440,8 @@ static bool could_go_on(const struct rn_live *l, unsigned thread)
 	}
 }
 
-/* Counts the final state of a run. A run has no final state if a thread gave up too
- * early, because the machine was busy, or if a message waited for a receive.
+/* Counts the final state of a run. The run has none if a thread has given up too early
+ * because the machine was busy, or if a message has waited for a receive.
  */
 static void count(struct rn_live *l, struct rn_live_results *res)
 {

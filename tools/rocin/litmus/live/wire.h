@@ -18,8 +18,8 @@
 enum {
 	RN_LIVE_MAGIC = 0x524c4956,
 	RN_LIVE_STATES = 256, /* maximum number of different final states */
-	/* Maximum time for which TLPs are delayed; shorter than the default, so that more
-	 * runs are possible in the time.
+	/* Longest time in ns for which TLPs are delayed. It is shorter than the default,
+	 * so that more runs are possible in the same time.
 	 */
 	RN_LIVE_HOLD_NS = 500000,
 };
@@ -52,8 +52,8 @@ struct rn_live_response {
 	uint64_t runs;
 	double seconds;
 	uint32_t states;
-	/* Too many packets were lost: these are the results of the earlier runs, and
-	 * rocin-litmus ends.
+	/* Too many packets were lost, so rocin-litmus ends. These are the results of the
+	 * runs before that.
 	 */
 	bool is_last;
 };
@@ -66,8 +66,8 @@ struct rn_live_state {
 };
 
 struct rn_live_step {
-	/* a copy of the step; its pointer to the name of the rule is not valid in this
-	 * process, so `rule' has the name
+	/* A copy of the step. Its pointer to the name of the rule is not valid in the
+	 * receiving process, so `rule' contains the name.
 	 */
 	struct rn_litmus_step step;
 	/* Name of the rule that the step uses; empty: none. */

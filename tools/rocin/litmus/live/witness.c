@@ -39,8 +39,8 @@ struct who {
 	uint8_t node, agent;
 };
 
-/* Adds a step, whose TLP and location the caller fills in. Returns NULL if there is
- * no memory.
+/* Adds a step to the list. The caller must fill in its TLP and location. Returns NULL if
+ * there is no memory.
  */
 static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 				       const char *rule)
@@ -72,7 +72,9 @@ static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 	return &t->step.step;
 }
 
-/* Returns the node and agent of the test for which an agent of the process is used. */
+/* The process uses @agent for an agent of the test. Returns the node and the number of
+ * the latter.
+ */
 static struct who who_is(const struct rn_live *l, unsigned agent)
 {
 	const struct rn_live_map *map = &l->map;
@@ -96,7 +98,8 @@ static struct who requester_of(const struct rn_live *l, const struct rn_pcie_mov
 {
 	struct who who = who_is(l, m->requester);
 
-	/* All nodes use the same CPU agent, so the node is that of the memory accessed.
+	/* CPUs of all nodes are one agent in the process, so the node is that of the
+	 * memory which is accessed.
 	 */
 	if (m->requester == RN_AGENT_CPU)
 		who.node = who_is(l, m->target).node;
@@ -123,9 +126,9 @@ static uint16_t queue_of(const struct rn_live *l, unsigned queue)
 	return (uint16_t)(base + who_is(l, agent).agent);
 }
 
-/* Returns the address of a location. The program does not know the address of memory on
- * a NIC, but as that memory is aligned to its size, the address follows from the one in
- * the TLP.
+/* Returns the address of a location in the process. The program does not know the address
+ * of memory on a NIC. But that memory is aligned to its size, so the address follows from
+ * the one in the TLP.
  */
 static uint64_t address_of(const struct rn_live *l, unsigned loc,
 			   const struct rn_pcie_move *m)
@@ -135,8 +138,8 @@ static uint64_t address_of(const struct rn_live *l, unsigned loc,
 	return (m->addr & ~(uint64_t)(RN_LIVE_DM - 1)) + l->map.place[loc].offset;
 }
 
-/* Returns the agent whose memory the TLP accesses; for a completion, the memory it
- * comes from.
+/* Returns the agent whose memory the TLP accesses. For a completion, this is the agent
+ * from which it comes.
  */
 static unsigned memory_of(const struct rn_pcie_move *m)
 {
@@ -164,7 +167,9 @@ static uint8_t location_of(const struct rn_live *l, const struct rn_pcie_move *m
 	return RN_LITMUS_NONE;
 }
 
-/* Writes the name of a completion: that of its QP, "q", or "q.r" for the responder. */
+/* Writes the name of a completion as tests have it: the name of its QP, such as "q", or
+ * "q.r" if it is one of the responder.
+ */
 static void cqe_name(const struct rn_live *l, const struct rn_pcie_move *m, char *buf,
 		     size_t len)
 {
@@ -202,7 +207,8 @@ static void tlp_name(const struct rn_live *l, const struct rn_pcie_move *m, char
 		 m->flags & RN_TLP_RO ? " RO" : "");
 }
 
-/* Returns the number of a TLP. TLPs are numbered in the order in which they first appear.
+/* Returns the number by which a TLP is named. TLPs are numbered in the order in which
+ * they first appear.
  */
 static uint16_t tlp_number(const struct moves *v, uint64_t seq)
 {
@@ -218,7 +224,7 @@ static uint16_t tlp_number(const struct moves *v, uint64_t seq)
 	return n;
 }
 
-/* Returns the index of the next move of the same TLP; v->count if there is none. */
+/* Returns the index of the next move of the TLP of move @i; v->count if there is none. */
 static uint32_t next_of(const struct moves *v, uint32_t i)
 {
 	uint32_t j = i + 1;
@@ -266,7 +272,9 @@ static void add_issue(const struct moves *v, uint32_t i)
 	snprintf(s->text, sizeof(s->text), "%s is sent", name);
 }
 
-/* Adds a step: the TLP moves from one queue to the next, or leaves its last queue. */
+/* Adds a step for move @i: the TLP goes from one queue to the next, or leaves its last
+ * queue.
+ */
 static void add_move(const struct moves *v, uint32_t i)
 {
 	const struct rn_pcie_move *m = &v->move[i];
@@ -278,8 +286,8 @@ static void add_move(const struct moves *v, uint32_t i)
 		return;
 	s->kind = RN_STEP_MOVE;
 	s->from = queue_of(v->l, m->queue);
-	/* When a read has been performed, the next move is that of its completion, which
-	 * is another TLP.
+	/* The next move may be that of the completion, which is another TLP, if the read
+	 * has just been performed.
 	 */
 	if (next < v->count && v->move[next].kind == m->kind) {
 		s->to = queue_of(v->l, v->move[next].queue);
@@ -312,8 +320,8 @@ static void add_end(const struct moves *v, uint32_t i)
 						: "takes the bytes");
 }
 
-/* Returns the time at which a wait ended, if a processor issued this read while it waited
- * for a value; else 0.
+/* If a processor issued this read while it waited for a value, returns the time at which
+ * the wait ended. Otherwise returns 0.
  */
 static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *m)
 {
@@ -336,7 +344,9 @@ static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *
 	return 0;
 }
 
-/* Is this read a poll of a wait, but not the last one? There may be many of them. */
+/* Returns true if this read belongs to a wait and is not its last one. There may be many
+ * of them.
+ */
 static bool is_idle_look(const struct moves *v, const struct rn_pcie_move *m)
 {
 	uint64_t ended = m->kind == RN_TLP_READ ? end_of_wait(v->l, m) : 0;
@@ -366,8 +376,8 @@ static void drop_others(struct moves *v)
 		if (v->move[i].issued >= v->l->began && v->move[i].issued <= v->l->ended)
 			v->move[kept++] = v->move[i];
 	v->count = kept;
-	/* Both the read and the completion of each such poll are dropped. The length of
-	 * the read is set to 0 to mark both, as they have the same number.
+	/* Each such read and its completion are dropped. Both have the same number, so
+	 * setting the length of the read to 0 marks both.
 	 */
 	for (uint32_t i = 0; i < v->count; i++)
 		if (is_idle_look(v, &v->move[i]))
@@ -379,7 +389,8 @@ static void drop_others(struct moves *v)
 	v->count = kept;
 }
 
-/* Adds steps for the TLPs of the last run, if all of them were in this process. */
+/* Adds steps for the TLPs of the last run. Does nothing if other processes had TLPs, too.
+ */
 static void add_moves(struct rn_live *l, struct rn_live_list *list)
 {
 	struct moves v = { .l = l, .list = list };
