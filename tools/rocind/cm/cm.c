@@ -30,8 +30,9 @@
 enum {
 	CONN_MAX = 65536,
 	PORT_PRIVILEGED_END = 1024,
-	/* Maximum number of packets sent at a time. Thousands of connections may have to
-	 * repeat a message at the same moment; the other clients get their turn between.
+	/* Maximum number of packets that are sent at a time. Thousands of connections may
+	 * have to repeat a message at the same moment. Other clients of rocind are served
+	 * between two such calls.
 	 */
 	SEND_MAX = 64,
 };
@@ -45,8 +46,8 @@ static int send_by_group(void *ctx, const struct rn_super *super)
 	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
 	struct rnd_group *group = rnd_group_find(&cm->server->groups, &flow->src, scope);
 
-	/* If the interface has lost the address there is no group: the packet counts as
-	 * lost on the network.
+	/* If there is no group, the interface has lost the address. The packet then
+	 * counts as lost on the network.
 	 */
 	if (group && !rnd_group_send(group, flow, super->data, super->len))
 		rn_log(RN_LOG_DEBUG, "a management datagram is not sent: %m");
@@ -137,11 +138,12 @@ static const struct rn_capture_host capture_host = {
 
 /* ---- Requests that come before their listener ---- */
 
-/* A request for a service that has no listener yet waits up to RND_CM_EARLY_FOR for one,
- * and is refused then. Such requests are normal: both ends of perftest -R close a first
- * connection and open a second one, and the client does not wait until the server listens
- * again. With rdma_cm of the kernel the server is fast enough, as its command is a system
- * call; here each command is a message to this process.
+/* Early requests. A connection request for a service that has no listener yet waits for
+ * one, for up to RND_CM_EARLY_FOR, and is then refused. Such requests are normal: both
+ * ends of perftest -R close a first connection and open a second one, and the client does
+ * not wait until the server listens again. With rdma_cm of the kernel the server is fast
+ * enough, because its command is a system call. Here each command is a message to this
+ * process.
  */
 
 /* Stores a copy of the request, since its packet belongs to the caller. */
@@ -155,8 +157,8 @@ static void hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 	memcpy(e->mad, rx->mad, sizeof(e->mad));
 }
 
-/* Passes on the stored requests that now have a listener, and those whose waiting time is
- * over.
+/* Processes those of the early requests (see above) that now have a listener, and those
+ * that have waited for long enough.
  */
 static void take_early(struct rnd_cm *cm)
 {
@@ -181,7 +183,7 @@ static void take_early(struct rnd_cm *cm)
 
 /* ---- Packets of QP1, and the timer ---- */
 
-/* Completes the packet whose MAD is in @pkt, and sends it. A packet that cannot be sent
+/* @pkt contains a MAD. Completes the packet, and sends it. If it cannot be sent, it
  * counts as lost.
  */
 static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
@@ -228,8 +230,8 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 	return false;
 }
 
-/* Processes the packet that has arrived, and those that fault injection has delayed until
- * now. Returns false if one of them is dropped.
+/* Processes a packet that has arrived, and the packets that fault injection has delayed
+ * until now. Returns false if one of them is dropped.
  */
 static bool take_packets(struct rnd_cm *cm)
 {
@@ -244,10 +246,10 @@ static bool take_packets(struct rnd_cm *cm)
 	return good;
 }
 
-/* Sets the timer to the next deadline, or to the past if more is to be sent, but never to
- * a later time than it already has: when it expires too early, it is simply set again.
- * That saves a system call for each answer that comes in time, which moves the deadline
- * away.
+/* Sets the timer to the next deadline, or to the past if there is more to send. But never
+ * sets it to a later time than it already has; if it expires too early, it is simply set
+ * again. An answer that comes in time moves the deadline away, and this saves a system
+ * call for each.
  */
 static void set_timer(struct rnd_cm *cm, bool has_more)
 {
@@ -261,7 +263,7 @@ static void set_timer(struct rnd_cm *cm, bool has_more)
 	if (at >= cm->timer_at)
 		return;
 	cm->timer_at = at;
-	/* A time of 0 would stop the timer, so it is 1 ns at least. */
+	/* If both members were 0, the timer would stop. So the time is 1 ns at least. */
 	when.it_value.tv_sec = at / RN_MSEC(1000);
 	when.it_value.tv_nsec = at % RN_MSEC(1000) + (at == 0);
 	timerfd_settime(cm->timer.fd, TFD_TIMER_ABSTIME, &when, NULL);
@@ -498,8 +500,8 @@ static const struct rnd_ucma_ops ops = {
 
 /* ---- Start and end of the connection manager ---- */
 
-/* Reads one number, or two, from a file in /proc/sys. A value that cannot be read stays
- * as it is.
+/* Reads one number, or two, from a file in /proc/sys. If a number cannot be read, *@a or
+ * *@b stays as it is.
  */
 static void read_setting(const char *path, unsigned *a, unsigned *b)
 {
@@ -517,8 +519,8 @@ static void read_setting(const char *path, unsigned *a, unsigned *b)
 	fclose(f);
 }
 
-/* Makes the protocol's table of connections. It is large, but its pages take no memory
- * until a connection needs them.
+/* Makes the table of connections of the protocol. It is large, but a page of it takes no
+ * memory until a connection needs it. Returns NULL if that fails.
  */
 static struct rn_cm *new_protocol(struct rnd_cm *cm)
 {
@@ -561,8 +563,8 @@ static void free_ucma(struct rnd_cm *cm)
 	cm->protocol = NULL;
 }
 
-/* Creates the timer and the table of connections, unless they exist. The table is large,
- * so this is called only when they are first needed.
+/* Creates the timer and the table of connections, if they do not exist. The table is
+ * large, so this is called only when they are first needed. Returns 0 or -errno.
  */
 static int start(struct rnd_cm *cm)
 {
@@ -606,8 +608,8 @@ bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t 
 {
 	bool good;
 
-	/* A connection request must be rejected even if no program has opened the
-	 * device yet.
+	/* If no program has opened the device yet, the connection manager must be started
+	 * nevertheless, because a connection request must be rejected.
 	 */
 	if (start(cm))
 		return false;
@@ -639,8 +641,8 @@ void rnd_cm_free(struct rnd_cm *cm)
 {
 	if (!cm)
 		return;
-	/* Programs keep their mapping of the board (cm_board.h), which still lists their
-	 * ids: rocind has ended, but the ids still exist for the programs.
+	/* Programs keep their mappings of the board (cm_board.h). It still lists their
+	 * ids, because rocind has ended but the ids still exist for the programs.
 	 */
 	rn_cm_board_close(&cm->board);
 	while (cm->channels)
@@ -720,8 +722,8 @@ static void write_id(void *ctx, const struct rn_ctl_cm_id *id)
 	(void)fwrite(&copy, sizeof(copy), 1, f->to);
 }
 
-/* Returns the process at the other end of a channel, by the socket of its commands; 0:
- * unknown.
+/* Returns the process id of the program that uses a channel. It is known from the sockets
+ * for its commands; 0: it is not known.
  */
 static int32_t pid_of(const struct rnd_cm_channel *ch)
 {

@@ -14,12 +14,12 @@ struct rn_flow;
 struct rn_gid;
 struct rnd_cm;
 
-/* Returns a connection manager, or NULL if out of memory. It is started when the first
- * channel opens or the first packet comes.
+/* Returns a new connection manager, or NULL if there is no memory. It is started when the
+ * first channel is opened or the first packet comes.
  */
 struct rnd_cm *rnd_cm_new(struct rnd_server *server);
-/* Closes all channels and frees @cm. Peers are sent a DREQ as far as their groups are
- * still open.
+/* Closes all channels and frees @cm. Sends a DREQ to each peer whose group (the sockets
+ * of an address) is still open.
  */
 void rnd_cm_free(struct rnd_cm *cm);
 
@@ -33,17 +33,17 @@ void rnd_cm_free(struct rnd_cm *cm);
 int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 		size_t err_len);
 
-/* Returns the descriptor of the memory in which ids are published (cm_board.h), to
- * be passed to a program that has a channel. It stays open here. -1: there is no
- * such memory.
+/* Returns the descriptor of the board, the memory in which ids are published
+ * (cm_board.h). The caller may pass it to a program that has a channel, but must not
+ * close it. Returns -1 if there is no such memory.
  */
 int rnd_cm_board_fd(const struct rnd_cm *cm);
 
 /* Is a channel open? rocind does not end as long as there is one. */
 bool rnd_cm_is_open(const struct rnd_cm *cm);
 
-/* Does any program with a channel have a device with this address? If @cm is NULL,
- * returns false.
+/* Returns true if any program with a channel has a device with this address. Returns
+ * false if @cm is NULL.
  */
 bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t scope);
 
@@ -56,13 +56,14 @@ void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 struct rnd_ucma_counts;
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
 
-/* Writes the ids of all programs into a file (struct rn_ctl_cm_id). Return: its
- * descriptor, which the caller closes, or -errno. If @cm is NULL, there are none.
+/* Writes the ids of all programs into a file, each as a struct rn_ctl_cm_id. If @cm is
+ * NULL, there are none. Returns the descriptor of the file, which the caller must close,
+ * or -errno.
  */
 int rnd_cm_list_ids(const struct rnd_cm *cm);
 
-/* Processes a packet to QPN 1. @pkt: starts with the BTH. Returns false if the packet
- * is dropped.
+/* Processes a packet to QPN 1. @pkt begins with the BTH. Returns false if the packet is
+ * dropped.
  */
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
 		   size_t len);
@@ -79,32 +80,34 @@ void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id);
 /* Replaces the fault rules by those in @text; NULL: no rules. */
 void rnd_cm_set_faults(struct rnd_cm *cm, const char *text);
 
-/* Adds to seen[i] and hits[i] how many packets the rule with number i in the text has
- * seen and hit in this process.
+/* For each fault rule, number i in the text of the rules, adds to seen[i] and hits[i] how
+ * many packets it has seen and hit in this process.
  */
 void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits);
 
 /* ---- Handing over to a successor ---- */
 
-/* Makes the board, if there is none yet: a successor has the mapping of a board that was
- * made before the keeper was started. Returns the board's descriptor, or -1.
+/* Makes the board, if there is none. This must be done before the keeper is started,
+ * because a successor has the mappings that exist at that moment. Returns the board's
+ * descriptor, or -1.
  */
 int rnd_cm_make_board(struct rnd_cm *cm);
 
-/* rnd_cm_keep() hands the changes since the last call to the keeper, rnd_cm_keep_all()
- * the whole state.
+/* rnd_cm_keep() sends the keeper all that has changed since its last call.
+ * rnd_cm_keep_all() sends it the whole state.
  */
 void rnd_cm_keep(struct rnd_cm *cm);
 void rnd_cm_keep_all(struct rnd_cm *cm);
 
-/* Removes the answers to queries from the board, which this process will write no more:
- * programs that have no newer board then ask rocind. The list of existing ids stays on
+/* This process will not write to the board any more. Removes the answers to queries from
+ * it, so programs that have no newer board ask rocind. The list of existing ids stays on
  * the board.
  */
 void rnd_cm_hide_answers(struct rnd_cm *cm);
 
-/* Restores the object of record @r. @old: the connection manager at the time when the
- * keeper was started, whose board is taken over; NULL: there will be another board.
+/* Restores the object that record @r describes. @old: the connection manager as it was
+ * when the keeper was started; its board is taken over. NULL: there will be another
+ * board.
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
 

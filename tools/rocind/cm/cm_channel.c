@@ -22,9 +22,9 @@
 #include "transport/io/rocind/ctl_socket.h"
 
 enum {
-	/* How many random names are tried. Even if another user has bound a million of
-	 * the 2^32 names, a name is in use with a probability of 1 in 4096, and all draws
-	 * fail with 1 in 2^96.
+	/* Number of random names that are tried. Even if another user has bound a million
+	 * of the 2^32 names, a name is in use with a probability of 1 in 4096, so all
+	 * draws fail with a probability of 1 in 2^96.
 	 */
 	NAME_DRAWS = 8,
 };
@@ -46,8 +46,8 @@ static void send_marks(struct rnd_cm_channel *ch)
 
 	ch->has_news = false;
 	while (ch->marks < events && ch->marks < RN_CMDEV_MARKS_MAX) {
-		/* If the buffer is full, the bytes in it wake the program, which then
-		 * asks for events.
+		/* If the buffer is full, no byte can be added. That does no harm: the
+		 * bytes in the buffer wake the program, and then it asks for events.
 		 */
 		if (send(ch->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			return;
@@ -65,9 +65,9 @@ void rnd_cm_announce_all(struct rnd_cm *cm)
 			send_marks(ch);
 }
 
-/* Removes from the channel the marks of events that no longer exist, by reading from
- * @end, the program's end. If a thread has already read such a mark, it asks for an event
- * and gets the next one.
+/* Some events of the channel no longer exist. Removes their marks (bytes) from the
+ * channel, by reading from @end, the program's end. If a thread has already read such a
+ * mark, it asks for an event and gets the next one.
  */
 static void take_back(struct rnd_cm_channel *ch, int end)
 {
@@ -88,8 +88,8 @@ struct message {
 	int fd;	    /* the descriptor that came with the message, or -1 */
 };
 
-/* Takes the descriptors of a message: stores the first one in *@fd, or -1, and closes the
- * others. Returns their number.
+/* Takes the descriptors that came with a message. Stores the first one in *@fd (-1: there
+ * is none) and closes the others. Returns their number.
  */
 static size_t take_fds(struct msghdr *hdr, int *fd)
 {
@@ -112,8 +112,9 @@ static size_t take_fds(struct msghdr *hdr, int *fd)
 	return count;
 }
 
-/* Reads a message, which stays in the socket until rn_ctl_skip(): if rocind is killed
- * before, its successor finds the message there. Returns 1, 0 (end of file), or -errno.
+/* Reads a message without removing it from the socket; rn_ctl_skip() removes it. If
+ * rocind is killed before that, its successor finds the message there. Returns 1, 0 at
+ * end of file, or -errno.
  */
 static int peek(int sock, struct message *m)
 {
@@ -144,7 +145,9 @@ static int peek(int sock, struct message *m)
 	return 1;
 }
 
-/* Finds the channel with @number; NULL if there is none, or if @number is 0. */
+/* Finds the channel with the number @number. Returns NULL if there is none, or if @number
+ * is 0.
+ */
 static struct rnd_ucma_channel *find_other(const struct rnd_cm *cm, uint64_t number)
 {
 	if (!number)
@@ -163,9 +166,10 @@ static bool is_whole(const struct message *m)
 	       m->len - sizeof(*call) == (size_t)call->in_len + call->option_len;
 }
 
-/* Sends an answer. Until the program has the answer to a command, the entries for its
- * objects on the board that it has mapped stay valid, because only its commands change
- * them. So a successor with a board of its own sends that board with its first answer.
+/* Sends the answer to a command. Only the program's commands change its objects, so until
+ * the program has an answer, the entries on the board that it has mapped stay valid. So
+ * it is enough that a successor with a board of its own sends that board with its first
+ * answer.
  */
 static void send_answer(struct rnd_cm_path *path)
 {
@@ -192,8 +196,8 @@ static void send_answer(struct rnd_cm_path *path)
 		path->ch->wants_board = false;
 }
 
-/* Hands the executed command, its answer and the changes of state that it has caused to
- * the keeper.
+/* Sends three things to the keeper: the command that was executed, its answer, and the
+ * changes of state that it has caused.
  */
 static void commit(struct rnd_cm_path *path)
 {
@@ -258,8 +262,9 @@ static void close_path(struct rnd_cm_path *path)
 	free_path(path);
 }
 
-/* Was the command executed by a rocind that died before it removed the message? Then
- * sends the answer again.
+/* If a rocind has died after it had executed the command, and before it removed the
+ * message, sends the answer again and returns true. Otherwise the command is still to be
+ * executed, and this returns false.
  */
 static bool is_done(struct rnd_cm_path *path, const struct message *m)
 {
@@ -284,8 +289,8 @@ static void on_command(void *ctx)
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc <= 0 || m.len < sizeof(m.call)) {
-		/* If a message were left in the socket, the program would read an error
-		 * instead of end of file.
+		/* The message is removed from the socket first. Otherwise the program
+		 * would read an error instead of end of file.
 		 */
 		rn_ctl_skip(path->sock.fd);
 		close_path(path);
@@ -301,10 +306,10 @@ static void on_command(void *ctx)
 	rnd_cm_flush(cm);
 }
 
-/* Can this descriptor be the socket of a thread (struct rnd_cm_path)? It must be a
- * connected AF_UNIX socket without a name. Others are refused: a datagram socket that was
- * shut down would be readable for ever, and the end of a channel, which has a name, would
- * keep that channel open when its program has ended.
+/* Returns true if this descriptor can be the socket of a thread (struct rnd_cm_path). It
+ * must be a connected AF_UNIX socket without a name. Others are refused: a datagram
+ * socket that was shut down would be readable for ever, and the end of a channel, which
+ * has a name, would keep that channel open when its program has ended.
  */
 static bool is_path(int fd)
 {
@@ -337,8 +342,9 @@ static bool has_path(const struct rnd_cm_channel *ch, int fd)
 	return false;
 }
 
-/* Receives commands on @fd from now on. Returns 0, or -errno; then the caller closes @fd,
- * and the thread reads end of file.
+/* Accepts @fd as a socket for commands, and receives commands on it from now on. Returns
+ * 0, or -errno; then the caller must close @fd, and the thread of the program reads end
+ * of file.
  */
 static int open_path(struct rnd_cm_channel *ch, int fd)
 {
@@ -404,11 +410,10 @@ static int name_end(int fd, uint64_t number)
 		       : 0;
 }
 
-/* Draws a number for a channel and binds @fd to its name. The low half is random: every
- * process of the network namespace can bind abstract names, so a name that can be guessed
- * could already be bound by another one. The high half is the same for all channels of
- * this rocind (see cm_board.h).
- * Return: 0, or -errno.
+/* Draws a number for a channel, and binds @fd to the name that contains it. The low half
+ * is random: every process of the network namespace can bind abstract names, so another
+ * process could have bound a name that can be guessed. The high half is the same for all
+ * channels of this rocind (see cm_board.h). Returns 0 or -errno.
  */
 static int number_end(const struct rnd_cm *cm, int fd, uint64_t *number)
 {

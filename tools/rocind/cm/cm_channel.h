@@ -23,8 +23,8 @@ struct rnd_cm_path {
 	struct rnd_cm_channel *ch;
 	struct rnd_source sock;
 	uint64_t number; /* a number that no other path has */
-	/* The path comes from a rocind that died; its first command may have been
-	 * executed already.
+	/* The path comes from a rocind that has died. That rocind may have executed its
+	 * first command already.
 	 */
 	bool is_restored;
 	/* The last command that was executed, and its answer; the keeper has a copy. */
@@ -41,13 +41,15 @@ struct rnd_cm_channel {
 	struct rnd_cm_channel *next;
 	struct rnd_cm *cm;
 	struct rnd_source sock;
-	/* a number that no other channel has; part of the name of the program's socket */
+	/* Number that no other channel has. It is a part of the name of the program's
+	 * socket.
+	 */
 	uint64_t number;
 	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
 	uint32_t marks_kept; /* value of @marks in the keeper's record */
 	bool is_restored;    /* restored from the records of a rocind that died */
-	/* The program may have the board of an earlier rocind; the next answer carries
-	 * the board of this rocind.
+	/* The program may have mapped the board of an earlier rocind. So the next answer
+	 * must carry the board of this one.
 	 */
 	bool wants_board;
 	bool has_news; /* events may have been queued that have no mark */
@@ -58,9 +60,9 @@ struct rnd_cm_channel {
 enum {
 	/* maximum number of stored requests; further ones are refused at once */
 	RND_CM_EARLY_MAX = 32,
-	/* Number of records of QPs that are read in one step; 1.2 MB, which take 0.2 ms.
-	 * A program with more records is searched in several steps; there are 16 steps
-	 * for each REP.
+	/* Number of records of QPs that are read in one step. They are 1.2 MB, and
+	 * reading them takes 0.2 ms. If a program has more records, they are searched in
+	 * several steps, at most 16 for each REP.
 	 */
 	RND_CM_RECORDS_MAX = 16384,
 };
@@ -76,8 +78,8 @@ struct rnd_cm_early {
 
 struct rnd_cm {
 	struct rnd_server *server;
-	/* state of rdma_cm ids and connections; NULL until the first channel opens or the
-	 * first packet comes
+	/* State of rdma_cm ids and connections. NULL until the first channel is opened or
+	 * the first packet comes.
 	 */
 	struct rnd_ucma *ucma;
 	struct rn_cm *protocol;
@@ -101,8 +103,8 @@ struct rnd_cm {
 	struct rn_cm_board board; /* opened together with `ucma' */
 	struct rnd_cm_channel *channels;
 	bool has_news; /* @has_news of some channel is true */
-	/* upper half of the numbers of channels, which the board shows, too: the process
-	 * ID of the rocind that made the board
+	/* Upper half of the numbers of channels, which is also on the board: the process
+	 * id of the rocind that has made the board.
 	 */
 	uint32_t number;
 	uint64_t last_path;
@@ -133,12 +135,12 @@ void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
 /* Copies all channels and paths for the keeper. */
 void rnd_cm_channels_keep_all(struct rnd_cm *cm);
-/* Stores in the keeper the number of unread marks of each channel where this number has
- * changed. A mark is a byte that was sent for an event.
+/* Stores in the keeper how many unread marks each channel has, for the channels where
+ * this has changed. A mark is a byte that was sent to announce an event.
  */
 void rnd_cm_channels_keep_marks(struct rnd_cm *cm);
-/* Restores a channel, its marks, or a path. Descriptors that are used are taken out of
- * @r.
+/* Restores what record @r describes: a channel, the marks of a channel, or a path. Takes
+ * the descriptors that it uses out of @r.
  */
 void rnd_cm_channel_restore(struct rnd_cm *cm, struct rnd_record *r);
 void rnd_cm_marks_restore(struct rnd_cm *cm, const struct rnd_record *r);

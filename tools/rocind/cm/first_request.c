@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* first_request.c - tells the connection manager whether a QP that awaits an RTU has
- * received a request of its peer, or an answer to a request of its own, which replaces
- * the RTU.
+/* first_request.c - finds out whether a QP that awaits an RTU has received a request of
+ * its peer, or an answer to a request of its own. Either proves what the RTU would prove.
  *
- * A kernel learns that from its driver, if the QP is in RTR and the program passes on the
- * event (rdma_notify()). Programs of librdmacm have their QPs in RTS before they accept,
- * and no event comes. So, before a REP is sent again, rocind reads the records of QPs
- * that each program keeps in its stats page. This costs nothing if the RTU arrives.
+ * A kernel gets this information from its driver, if the QP is in RTR and the program
+ * passes on the event (rdma_notify()). Programs of librdmacm have their QPs in RTS before
+ * they accept, and no event comes. So rocind reads the records of QPs that each program
+ * keeps in its stats page, whenever it would send a REP again. If the RTU arrives,
+ * nothing is read.
  */
 #include "cm.h"
 #include "cm_channel.h"
@@ -36,12 +36,13 @@ static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
 	return NULL;
 }
 
-/* Has the QP received a request, or an answer, since it was connected to this peer? If it
- * has executed a request, the PSN that it expects has advanced; if it has no receive for
- * one yet, its record has RN_STATS_NO_RECV. Only the peer knows the first PSN, so no
- * other sender can cause this. If the program sends before it hears of the RTU, which its
- * QP in RTS allows, and the peer answers, the record has RN_STATS_ANSWERED: the peer has
- * got the REP, and its QP is connected.
+/* Returns true if the QP has received a request or an answer since it was connected to
+ * this peer. There are three signs. If it has executed a request, the PSN that it expects
+ * has advanced. If it has no receive for a request yet, its record has RN_STATS_NO_RECV.
+ * Only the peer knows the first PSN, so no other sender can cause these. If the program
+ * has sent before it heard of the RTU, which its QP in RTS allows, and the peer has
+ * answered, the record has RN_STATS_ANSWERED: the peer has got the REP, and its QP is
+ * connected.
  */
 static bool has_moved(const struct rn_stats_qp *rec, const struct rn_cm_qp *qp)
 {

@@ -30,7 +30,9 @@ enum {
 	BATCH_BYTES = 64 << 10,
 	BATCH_FDS = 200, /* below the 253 that the kernel passes with one message */
 	ALIGN = 8,
-	/* How long rocind waits for a keeper that does not receive, and for its end. */
+	/* Time in ms that rocind waits for a keeper that does not receive, and for the
+	 * end of a keeper.
+	 */
 	KEEPER_TIMEOUT_MS = 1000,
 };
 
@@ -107,8 +109,8 @@ static struct rnd_record **chain_of(const struct rnd_estate *e, enum rnd_record_
 			 (e->chains - 1)];
 }
 
-/* Returns the pointer in the hash chain that points to a record; it is NULL if there is
- * no such record.
+/* Returns the address of the pointer, in a hash chain, that points to a record. The
+ * pointer is NULL if there is no such record; a new one can be linked there.
  */
 static struct rnd_record **find_place(const struct rnd_estate *e,
 				      enum rnd_record_kind kind, uint64_t number)
@@ -205,8 +207,8 @@ void rnd_pending_free(struct rnd_pending *pending)
 	pending->last = NULL;
 }
 
-/* Puts @r in the place of the record with the same kind and number. @keeps_fds: @r takes
- * over the descriptors of the old record.
+/* Puts @r in the place of the record that has the same kind and number. @keeps_fds: @r
+ * takes over the descriptors of that record.
  */
 static void replace_record(struct rnd_estate *e, struct rnd_record *r, bool keeps_fds)
 {
@@ -283,8 +285,9 @@ static bool add_waiting(struct rnd_pending *pending, const struct entry *entry,
 	return true;
 }
 
-/* Adds the entries of a message. *@used: out, the number of descriptors of the message
- * that now belong to a record.
+/* Adds the entries of a message to the transaction. Sets *@used to the number of
+ * descriptors of the message that now belong to records. Returns false if the message is
+ * not valid.
  */
 static bool add_entries(struct rnd_pending *pending, const struct rnd_batch *b,
 			unsigned *used)
@@ -323,8 +326,8 @@ static void take_descriptors(struct rnd_batch *b, struct msghdr *mh)
 	}
 }
 
-/* Tells the processes that wait for the end of rocind and its keeper that rocind has
- * ended, see rnd_keeper_end().
+/* Tells the processes that wait for the end of rocind and of its keeper (heirs, see
+ * rnd_keeper_end()) that rocind has ended.
  */
 static void tell_heirs(struct rnd_batch *b)
 {
@@ -398,8 +401,8 @@ void rnd_keeper_forget(struct rnd_keeper *k)
 	*k = (struct rnd_keeper){ .sock = -1, .pidfd = -1, .empty = true };
 }
 
-/* Kills the keeper first and closes its socket then: a living keeper would take the end
- * of the socket for the death of rocind.
+/* The keeper is killed before its socket is closed. A living keeper would take the end of
+ * file on the socket for the death of rocind.
  */
 void rnd_keeper_kill(struct rnd_keeper *k)
 {
@@ -565,8 +568,8 @@ int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper)
 
 enum {
 	/* A successor that lives for less than LIFE_MS counts as a failure. After
-	 * FAILURES_MAX failures in a row the keeper gives up, because a record, or a
-	 * request that a program repeats, kills each successor.
+	 * FAILURES_MAX failures in a row the keeper gives up: then a record, or a request
+	 * that a program repeats, kills each successor.
 	 */
 	LIFE_MS = 50,
 	FAILURES_MAX = 20,

@@ -5,10 +5,10 @@
  * rocind describes its state by records. A record has a kind, a number that is unique in
  * its kind, some bytes, and some descriptors. All changes that rocind makes while it
  * handles one event reach the keeper as one transaction (rnd_keeper_commit()): if rocind
- * is killed before the commit, the keeper still has the state from before the event, and
- * the input that caused it is still in its socket, because rocind removes it from there
- * only after the commit. If rocind is killed after the commit, the successor recognises
- * the input as one that was executed already, and repeats the answer.
+ * is killed before the commit, the keeper still has the state from before the event. The
+ * input that caused the event is then still in its socket, because rocind removes it from
+ * there only after the commit. If rocind is killed after the commit, the successor
+ * recognises the input as one that was executed already, and repeats the answer.
  *
  * The keeper receives messages of rocind only, so no message of a program can harm it. It
  * notices the end of rocind by the end of file of the socket between the two, and forks:
@@ -49,8 +49,9 @@ enum rnd_record_kind {
 };
 
 enum {
-	/* Incremented with any change of the records' contents: a rocind of another build
-	 * reads them when it replaces a running one (server/replace.c).
+	/* Version of the contents of records. It must be incremented with any change of
+	 * them, because a rocind of another build reads the records when it replaces a
+	 * running one (server/replace.c).
 	 */
 	RND_RECORDS_VERSION = 2,
 	RND_RECORD_FDS = 8,	    /* maximum number of descriptors of a record */
@@ -74,7 +75,8 @@ struct rnd_estate {
 	uint32_t count;
 };
 
-/* Called in a successor, a new process: becomes rocind and never returns.
+/* Function that the keeper calls in a successor, which is a new process. It becomes
+ * rocind and never returns.
  * @ctx:	the argument of rnd_keeper_start(), as it was when the keeper was started
  * @estate:	the records, with their descriptors
  * @sock:	socket to the keeper
@@ -94,10 +96,10 @@ struct rnd_keeper {
  * rnd_keeper_start() - Start a keeper, which has no records yet
  * @keep_fds:	Descriptors, besides those of records, that a successor needs
  *
- * The keeper, and with it a successor, has all memory of this process as it is now,
- * including shared mappings.
+ * The keeper is a fork of this process. So the keeper, and each successor, has all memory
+ * of this process as it is now, including shared mappings.
  *
- * Return: 0, or -errno: there is none.
+ * Return: 0, or -errno if no keeper could be started.
  */
 int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_count,
 		     rnd_succeed_fn *succeed, void *ctx);
@@ -105,13 +107,15 @@ int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_co
 /* Prepares @k in a successor, whose parent is the keeper. Returns 0 or -ENOMEM. */
 int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper);
 
-/* Adds a record without descriptors to the transaction, or replaces the record of this
- * kind and number. Does nothing without a keeper.
+/* Puts a record without descriptors into the transaction. It replaces an earlier record
+ * of this kind and number. Does nothing if there is no keeper.
  */
 void rnd_keeper_put(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
 		    const void *data, size_t len);
 
-/* Adds a duplicate of @fd to the record that was put last, at most RND_RECORD_FDS. */
+/* Adds a duplicate of @fd to the record that was put last. A record can have
+ * RND_RECORD_FDS descriptors.
+ */
 void rnd_keeper_pass(struct rnd_keeper *k, int fd);
 
 /* Replaces the bytes of a record, which keeps its descriptors. */
@@ -121,8 +125,8 @@ void rnd_keeper_update(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t
 /* Removes a record; there need not be one. */
 void rnd_keeper_drop(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number);
 
-/* Ends the transaction. If the keeper does not receive, it is killed, and @k->sock is -1
- * afterwards.
+/* Ends the transaction, so that the keeper applies it. If the keeper does not receive it,
+ * kills the keeper, and sets @k->sock to -1.
  */
 void rnd_keeper_commit(struct rnd_keeper *k);
 
@@ -139,15 +143,15 @@ bool rnd_keeper_end(struct rnd_keeper *k, int heir);
 /* Kills the keeper, and forgets it. */
 void rnd_keeper_kill(struct rnd_keeper *k);
 
-/* Closes the connection to the keeper and frees its memory. The keeper must not start a
- * successor for this process any more.
+/* Closes the connection to the keeper, and frees the memory of @k. The caller must have
+ * made sure that the keeper will start no successor for this process.
  */
 void rnd_keeper_forget(struct rnd_keeper *k);
 
 /* ---- Functions of a successor ---- */
 
-/* Returns the records in the order of kinds and numbers, as an array that the caller
- * frees; NULL: out of memory.
+/* Returns the records in the order of kinds and numbers, as an array that the caller must
+ * free. Returns NULL if there is no memory.
  */
 struct rnd_record **rnd_estate_sort(const struct rnd_estate *estate);
 
@@ -168,8 +172,9 @@ enum rnd_intake {
 	RND_INTAKE_FAULT, /* a message is not understood, or came without descriptors */
 };
 
-/* Receives one message from @sock, waiting for it. A transaction takes effect when its
- * last message has come. @pending: messages of a transaction so far; all zeros at first.
+/* Waits for one message on @sock, and receives it. A transaction takes effect when its
+ * last message has come. @pending: the messages of an unfinished transaction; must be all
+ * zeros before the first call.
  */
 struct rnd_waiting;
 struct rnd_pending {

@@ -18,8 +18,8 @@
 #include "udp_table.h"
 
 enum {
-	/* The own port is chosen from this range, in which the kernel by default does not
-	 * choose dynamic ports.
+	/* rocind's own port is chosen from this range, from which the kernel by default
+	 * takes no dynamic ports.
 	 */
 	PORT_FIRST = 0xf000,
 	PORT_COUNT = 0x1000,
@@ -37,8 +37,8 @@ static void admit_user(struct rnd_admission *a, uid_t user)
 	a->user[a->user_count++] = user;
 }
 
-/* Admits the members of a group: the users that it lists, and those whose primary group
- * it is.
+/* Admits the members of a group: the users that the group lists, and those who have it as
+ * primary group. Returns 0, or -errno with an error text in @err.
  */
 static int admit_group(struct rnd_admission *a, const char *name, char *err,
 		       size_t err_len)
@@ -69,7 +69,7 @@ static int admit_group(struct rnd_admission *a, const char *name, char *err,
 /* ---- The own port ---- */
 
 /* Binds the port at all addresses. Only sockets of the same user can share it
- * (SO_REUSEPORT). Return: a socket that receives nothing, or -errno.
+ * (SO_REUSEPORT). Returns the socket, which receives nothing, or -errno.
  */
 static int bind_everywhere(int family, uint16_t port)
 {
@@ -99,9 +99,10 @@ static int bind_everywhere(int family, uint16_t port)
 	return fd;
 }
 
-/* Takes the first port that is free or already this user's, in an order that depends on
- * the user. So several rocinds of one user, and the successor of one that died, use the
- * same port.
+/* Takes the first port that is free or that this user already has. The order in which
+ * ports are tried depends on the user. So several rocinds of one user, and the successor
+ * of one that has died, use the same port. Returns 0, or -errno with an error text in
+ * @err.
  */
 static int take_own_port(struct rnd_admission *a, char *err, size_t err_len)
 {
@@ -173,8 +174,8 @@ static bool is_admitted(const struct rnd_admission *a, uid_t user)
 	return false;
 }
 
-/* The UDP ports of this network namespace. @held: ports that an admitted user holds at
- * all addresses; @foreign: ports on which another user has a socket.
+/* The UDP ports of this network namespace. @held: ports that an admitted user has bound
+ * at all addresses. @foreign: ports on which another user has a socket.
  */
 struct owners {
 	uint8_t held[65536 / 8], foreign[65536 / 8];
@@ -222,9 +223,10 @@ bool rnd_admission_refresh(struct rnd_admission *a)
 
 /* ---- Filters and steering programs ---- */
 
-/* Writes instructions that load the source port into register A. A socket filter sees the
- * packet from the UDP header on. A steering program sees the payload; it reads the
- * headers relative to the IP header, by SKF_NET_OFF.
+/* Writes instructions that load the source port of a packet into register A. A socket
+ * filter sees the packet from the UDP header on. A steering program sees only the
+ * payload; it reads the headers relative to the IP header, by SKF_NET_OFF. Returns the
+ * number of instructions.
  */
 static unsigned write_load(enum rnd_packet_view view, uint32_t refusal,
 			   struct sock_filter *prog)

@@ -5,8 +5,8 @@
  * address that the host has, even with a socket that is bound to another one
  * (IP_PKTINFO). But a source port is that of a socket, and a port that is bound to the
  * unspecified address belongs to one user at all addresses. So each rocind binds a port
- * of its user there, its own port, and all processes of the user send to this host from
- * that port and no other. A packet that came through the loopback interface, as all
+ * at the unspecified address, its own port. All processes of its user send to this host
+ * from that port and no other. A packet that came through the loopback interface, as all
  * packets from this host do, is accepted only if its source port belongs to an admitted
  * user. A socket filter and the steering program of a group refuse the other packets, so
  * that they wake no process.
@@ -44,27 +44,28 @@ struct rnd_admission {
 	unsigned user_count;
 };
 
-/* Reads ROCIN_NEIGHBOURS and takes the own port. Return: 0; -EINVAL: the setting is wrong
- * or names no group; -EADDRINUSE: others have all ports that could be taken; or an error
- * of a socket call. With an error text in @err.
+/* Reads ROCIN_NEIGHBOURS and takes the own port. Returns 0, or with an error text in
+ * @err: -EINVAL (the setting is wrong, or names a group that does not exist), -EADDRINUSE
+ * (other users have all ports that could be taken), or an error of a socket call.
  */
 int rnd_admission_open(struct rnd_admission *a, char *err, size_t err_len);
 void rnd_admission_close(struct rnd_admission *a);
 
-/* Finds the ports that other admitted users hold now. Return: true if they have changed,
- * so that filters and steering programs must be replaced.
+/* Finds the ports that other admitted users have bound now. Returns true if they have
+ * changed since the last call; the caller must then replace filters and steering
+ * programs.
  */
 bool rnd_admission_refresh(struct rnd_admission *a);
 
 enum rnd_packet_view {
 	RND_VIEW_PAYLOAD_IPV4, /* an IPv4 packet as a steering program gets it */
 	RND_VIEW_PAYLOAD_IPV6,
-	/* a packet as the filter of a socket gets it, from the UDP header on */
+	/* A packet as the filter of a socket sees it: from the UDP header on. */
 	RND_VIEW_UDP,
 };
 
 /* Writes instructions that return @refusal if the packet is from a sender who is not
- * admitted; otherwise the program continues with the instruction after them. Return:
+ * admitted. For other packets, the program goes on behind these instructions. Returns
  * their number.
  */
 unsigned rnd_admission_write(const struct rnd_admission *a, enum rnd_packet_view view,

@@ -15,24 +15,25 @@
 #include "transport/io/host/secret.h"
 
 enum {
-	/* The QPN counter of the next owner of a slot starts this much after the start of
-	 * the last owner's counter, modulo 65535. So late packets for the last owner have
-	 * QPNs that the next owner does not use, and are dropped.
+	/* A slot has a counter from which its owner makes QPNs. The counter of the next
+	 * owner begins this much after the beginning of the last owner's, modulo 65535.
+	 * So late packets for the last owner have QPNs that the next owner does not use,
+	 * and are dropped.
 	 */
 	COUNTER_STRIDE = 4096,
-	/* How long a bind waits for the clients of a rocind that died to close
-	 * their sockets.
+	/* Time in ms that a bind waits until clients of a rocind that has died have
+	 * closed their sockets.
 	 */
 	BIND_WAIT_MS = 1000,
-	/* Time in ms. After a bind has waited in vain, no bind waits for this time,
-	 * because all clients wait meanwhile. A socket that was not closed within a
-	 * second was not left behind by a process that has ended.
+	/* Time in ms. If a bind has waited in vain, no bind waits for this time, because
+	 * all other clients have to wait meanwhile. If a socket was not closed within a
+	 * second, it does not belong to a process that has ended.
 	 */
 	BIND_PAUSE_MS = 9000,
 };
 
-/* Sets the counters to random values, because peers may still send to processes of an
- * earlier rocind.
+/* Sets the counters for QPNs to random values, because peers may still send to processes
+ * that an earlier rocind has served.
  */
 void rnd_groups_init(struct rnd_groups *groups)
 {
@@ -128,8 +129,9 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now)
 	}
 }
 
-/* Closes the group that has had no users for longest, if the call that returned @rc found
- * no free descriptor. Returns true if it closed one, so that the call may be repeated.
+/* If the call that has returned @rc has found no free descriptor, closes the group that
+ * has had no users for longest. Returns true if it has closed one, so that the caller can
+ * repeat the call.
  */
 static bool close_oldest_group(struct rnd_groups *groups, int rc)
 {
@@ -155,8 +157,8 @@ unsigned rnd_groups_count(const struct rnd_groups *groups)
 	return count;
 }
 
-/* Returns the first value of the QPN counter for the slot's next owner, from 1 to 65535.
- * 0 is left out, because QPNs below 256 are not for processes.
+/* Returns the first value of the QPN counter for the next owner of the slot, from 1 to
+ * 65535. It is never 0, because QPNs below 256 are not for processes.
  */
 static uint16_t draw_counter(struct rnd_groups *groups, unsigned slot)
 {
@@ -193,7 +195,9 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 		groups->on_open(groups->ctx, group);
 }
 
-/* An address to open, and the deadline until which to wait for its port; 0: no wait. */
+/* An address that is to be opened, and the time until which to wait for its port; 0: do
+ * not wait.
+ */
 struct wanted {
 	const struct rn_gid *gid;
 	uint32_t scope;
@@ -216,7 +220,9 @@ static void note_wait(struct rnd_groups *groups, const struct wanted *w, int rc)
 		groups->no_wait_until = now + RN_MSEC(BIND_PAUSE_MS);
 }
 
-/* Finds or opens the group of an address, and counts the caller as a user of it. */
+/* Finds the group of an address, or opens one, and counts the caller as a user of the
+ * group. Returns 0, or -errno with an error text in @err.
+ */
 static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		     struct rnd_group **out, char *err, size_t err_len)
 {
@@ -268,8 +274,8 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 	return rc;
 }
 
-/* Opens the groups of all addresses with one common deadline, because the client waits
- * only a few seconds.
+/* Opens the groups of all addresses of @a. They share one deadline, because the client
+ * waits only a few seconds. Returns 0, or -errno with an error text in @err.
  */
 static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char *err,
 		      size_t err_len)
@@ -332,8 +338,9 @@ static void look_at_interface(struct rnd_attachment *a, bool all_addresses)
 	a->follows = all_addresses;
 }
 
-/* Makes sure that all groups have a socket for the slot, and drops the packets in these
- * sockets that were for an earlier owner.
+/* Makes sure that all groups have a socket for the slot. Drops the packets in these
+ * sockets, which were for an earlier owner of the slot. Returns 0, or -errno with an
+ * error text in @err.
  */
 static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_len)
 {
@@ -398,7 +405,8 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group)
 {
 	add_group(groups, group);
-	/* Adding and removing a user sets the time since which the group has no users. */
+	/* Adding and removing a user sets the time from which the group counts as unused.
+	 */
 	add_user(group);
 	remove_user(group);
 }

@@ -11,40 +11,41 @@
 #include "group.h"
 #include "rocin/gid.h"
 
-/* The groups of sockets of this rocind, one group for each address. A caller that is
- * about to use a group counts itself as a user first, so that the group is not
- * closed meanwhile.
+/* The groups of sockets of this rocind, one group for each address. A caller that wants
+ * to use a group must first count itself as a user, so that the group is not closed
+ * meanwhile.
  */
 struct rnd_groups {
 	struct rnd_group *first;
 	/* First value of the QPN counter for the next owner of each slot. */
 	uint16_t next_counter[RND_SLOT_COUNT];
-	/* Key of the permutation by which all processes turn counters into QPNs. The key
-	 * is the same for all, so that processes with different counters have different
-	 * QPNs.
+	/* Key of the permutation by which processes turn counters into QPNs. All
+	 * processes have the same key, so if their counters differ, their QPNs differ,
+	 * too.
 	 */
 	uint64_t qpn_secret;
 	struct rnd_admission admission; /* rules that say whose packets are accepted */
 	/* number of packets that groups have refused which are closed now */
 	uint64_t refused;
-	/* The earliest `idle_from' of a group without users, or an earlier time;
-	 * RN_NEVER: every group has users.
+	/* Earliest time from which a group has had no users (`idle_from'), or an earlier
+	 * time. RN_NEVER: every group has users.
 	 */
 	rn_ns idle_from;
 	rn_ns no_wait_until; /* until then no bind waits for its port */
-	/* on_open() is called for each new group, on_close() before a group is closed;
-	 * either may be NULL.
+	/* on_open() is called when a group has been opened, on_close() before a group is
+	 * closed. Either may be NULL.
 	 */
 	void (*on_open)(void *ctx, struct rnd_group *group);
 	void (*on_close)(void *ctx, struct rnd_group *group);
-	/* Returns true if something other than a process with a slot uses the group. May
-	 * be NULL.
+	/* Returns true if the group is used by something that is no process with a slot.
+	 * May be NULL.
 	 */
 	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
 };
 
-/* The slot that a process holds, and the addresses of its device; slot 0: no slot. */
+/* What a process has got: its slot, and the addresses of its device. Slot 0: it has none.
+ */
 struct rnd_attachment {
 	unsigned slot;
 	uint16_t qpn_counter;
@@ -53,8 +54,8 @@ struct rnd_attachment {
 	uint32_t ifindex;
 	uint32_t gid_count;
 	struct rn_gid gid[RN_GID_MAX];
-	/* Groups of sockets by GID index; NULL: the interface does not have this address
-	 * any more.
+	/* Groups of sockets, by index in the GID table. NULL: the interface no longer has
+	 * this address.
 	 */
 	struct rnd_group *group[RN_GID_MAX];
 	/* changes of the interface's addresses are to be reported; false for loopback */
@@ -73,8 +74,8 @@ struct rnd_attachment {
 void rnd_groups_init(struct rnd_groups *groups);
 void rnd_groups_fini(struct rnd_groups *groups);
 
-/* Updates the set of admitted ports if other users than this one are admitted. To be
- * called at intervals.
+/* If users other than this one are admitted, updates the set of admitted ports. The
+ * caller must call this at intervals.
  */
 void rnd_groups_admit(struct rnd_groups *groups);
 
@@ -97,8 +98,9 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now);
 struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
 				 const struct rn_gid *gid, uint32_t scope);
 
-/* Opens a group for the address if there is none. The group stays open as long as
- * is_wanted() returns true for it. Returns 0, or an error of rnd_group_open().
+/* Opens a group for the address, unless there is one. The group stays open as long as
+ * is_wanted() returns true for it. Returns 0, or an error of rnd_group_open() with an
+ * error text in @err.
  */
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len);
@@ -116,17 +118,18 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 /* Adds a group that was restored (rnd_group_restore()). */
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group);
 
-/* Gives @a its slot in the restored groups. @a is a copy of an attachment whose group[i]
- * is not NULL for the addresses that it has. Returns false, without change of the groups,
- * if one of them is missing or another process has the slot.
+/* Gives @a its slot in groups that were restored. @a is a copy of an earlier attachment:
+ * where its group[i] is not NULL, it had an address. Returns false, with the groups
+ * unchanged, if one of these groups is missing, or if another process has the slot.
  */
 bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a);
 
 /* Releases the slot and closes the stats page; does nothing without a slot. */
 void rnd_detach(struct rnd_attachment *a);
 
-/* Releases the slot when rocind ends and has closed all groups. Unlike rnd_detach() it
- * leaves the packets in the sockets, because the process may live on and read them.
+/* Called when rocind ends, after it has closed all groups: releases the slot. Unlike
+ * rnd_detach() it leaves the packets in the sockets, because the process may live on and
+ * read them.
  */
 void rnd_abandon(struct rnd_attachment *a);
 

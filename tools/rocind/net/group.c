@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* group.c - opens and closes the SO_REUSEPORT group of sockets of a device address;
- * writes the BPF program that chooses the socket of a packet; finds out which process has
- * the port if it is taken.
+ * writes the BPF program that chooses the socket of a packet. If the port is taken, finds
+ * out which process has it.
  */
 #include "group.h"
 
@@ -38,8 +38,9 @@ enum {
 	 */
 	BIND_RETRY_MS = 10,
 	DRAIN_PACKETS_MAX =
-		/* maximum packets to drop: more than any receive buffer holds, but
-		 * limited, so that a flood of packets does not block the caller
+		/* Maximum number of packets that are dropped. It is more than any receive
+		 * buffer contains, but limited, so that a flood of packets does not block
+		 * the caller.
 		 */
 		1 << 16,
 };
@@ -55,8 +56,8 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 	enum {
 		TO_ROCIND = RND_STEER_PROGRAM_LEN - 1
 	};
-	/* Offset of a jump from @at to the instruction that chooses slot 0; BPF counts it
-	 * from the next instruction.
+	/* Distance of a jump from instruction @at to the one that chooses slot 0. BPF
+	 * counts it from the instruction behind the jump.
 	 */
 #define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
 	const struct sock_filter text[] = {
@@ -105,8 +106,8 @@ struct entry {
 	struct rnd_udp_socket socket;
 };
 
-/* Parses an address, which the kernel prints as 32-bit words in host byte order,
- * in hexadecimal.
+/* Parses an address of a table in /proc/net. The kernel prints it as 32-bit words in host
+ * byte order, in hexadecimal. Returns false if @hex is no address.
  */
 static bool parse_address(const char *hex, struct rn_gid *gid)
 {
@@ -124,8 +125,8 @@ static bool parse_address(const char *hex, struct rn_gid *gid)
 	return true;
 }
 
-/* Would a socket bound to @theirs prevent a bind to @ours? The IPv6 wildcard also
- * receives IPv4 packets, unless the socket has IPV6_V6ONLY.
+/* Returns true if a socket that is bound to @theirs would prevent a bind to @ours. The
+ * IPv6 wildcard also receives IPv4 packets, unless its socket has IPV6_V6ONLY.
  */
 static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours)
 {
@@ -137,9 +138,9 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
-/* Finds, in one table of /proc/net, the socket that occupies the port. If there are
- * several, returns the one that was opened first: in the group of another rocind that is
- * rocind's own socket, not one of a client.
+/* Searches one table of /proc/net for the socket that occupies the port. If several do,
+ * returns the one that was opened first: in the group of another rocind, this is rocind's
+ * own socket, not one of a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {
@@ -256,7 +257,9 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* Sets a socket option and ignores a failure, which costs only speed or a counter. */
+/* Sets a socket option. Ignores a failure, because these options affect only speed or a
+ * counter.
+ */
 static void try_option(int fd, int level, int name, int value)
 {
 	if (!set_int(fd, level, name, value))
@@ -269,9 +272,9 @@ static void enlarge_receive_buffer(int fd)
 		try_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
 }
 
-/* Sets the options that packets need. With IP_PMTUDISC_DO and without connect() the
- * kernel sends IPv4 identification 0; the ICRC covers this field, and a sender could not
- * find out another value.
+/* Sets the options that are needed for packets. With IP_PMTUDISC_DO, and without
+ * connect(), the kernel sends IPv4 identification 0. The ICRC covers this field, and a
+ * sender could not find out another value. Returns 0 or -errno.
  */
 static int set_options(int fd, int family)
 {
@@ -329,10 +332,10 @@ static int open_group_socket(const struct rnd_group *group, enum manner manner)
 
 /* ---- Exclusive bind of the port ---- */
 
-/* Is the port held by sockets of this user? Tries to bind another one: the kernel lets
- * a socket with SO_REUSEPORT bind only beside sockets of the same user that have the
- * option, too. A packet that arrives at this socket meanwhile is lost, but it was for
- * no process.
+/* Returns true if the port is held by sockets of this user. To find out, tries to bind
+ * another socket: the kernel lets a socket with SO_REUSEPORT bind only beside sockets of
+ * the same user that have the option, too. A packet that arrives at the new socket
+ * meanwhile is lost, but it was for no process.
  */
 static bool held_by_leftovers(const struct rnd_group *group)
 {
@@ -343,10 +346,10 @@ static bool held_by_leftovers(const struct rnd_group *group)
 	return fd >= 0;
 }
 
-/* Binds socket 0 to the port, if only sockets left by a closed group are on it.
- * Those have SO_REUSEADDR, so that a socket with this option can bind beside them.
- * Sockets of an open group do not have it, and sockets of other users are excluded
- * by held_by_leftovers().
+/* Binds socket 0 to the port, if all sockets on it were left by a group that was closed.
+ * Those have SO_REUSEADDR, so a socket with this option can be bound beside them. Sockets
+ * of a group that is open do not have it, and held_by_leftovers() excludes sockets of
+ * other users. Returns 0 or -errno.
  */
 static int take_port(struct rnd_group *group, rn_ns deadline)
 {
@@ -480,8 +483,8 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot)
 		}
 		try_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 		group->sock[group->sock_count++] = fd;
-		/* The program must be attached before the third socket joins: without one
-		 * the kernel would spread packets by a hash.
+		/* The program must be attached before a third socket is in the group:
+		 * without it, the kernel would choose sockets by a hash.
 		 */
 		if (group->sock_count == 2)
 			rc = attach_program(group);
@@ -503,8 +506,8 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 
 void rnd_group_close(struct rnd_group *group)
 {
-	/* Socket 0 is closed last: when a socket leaves, the kernel moves the last one to
-	 * its index.
+	/* Sockets are closed from the last to the first: when one leaves the group, the
+	 * kernel gives its index to the last one.
 	 */
 	for (unsigned i = group->sock_count; i-- > 0;) {
 		try_option(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
@@ -535,8 +538,8 @@ static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 	msg->msg_controllen += CMSG_SPACE(sizeof(value));
 }
 
-/* Is the destination an address of this host? The kernel is asked once for each
- * destination, because a listener sends many packets to the same one.
+/* Returns true if the destination is an address of this host. The kernel is asked only
+ * once for each destination, because a listener sends many packets to the same one.
  */
 static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 {
@@ -553,8 +556,8 @@ static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 	return p->is_own;
 }
 
-/* Returns the socket that sends packets to this host from the own port; -1: it cannot be
- * opened.
+/* Returns the socket that sends packets to this host from the own port. Returns -1 if it
+ * cannot be opened.
  */
 static int own_socket(struct rnd_group *group)
 {
@@ -564,8 +567,8 @@ static int own_socket(struct rnd_group *group)
 	return group->own_sock;
 }
 
-/* Sends a packet to this host. It must come from the own port, because receivers on this
- * host refuse others (admission.h).
+/* Sends a packet to this host. It is sent from the own port, because receivers on this
+ * host refuse packets from other ports (admission.h).
  */
 static bool send_to_own_host(struct rnd_group *group, const struct rn_flow *flow,
 			     const uint8_t *pkt, size_t len, struct msghdr *msg)
@@ -608,8 +611,8 @@ bool rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 	return sendmsg(group->sock[0], &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* Returns the value of a control message. IP_TOS comes as one byte, other values as
- * an int.
+/* Returns the value of a control message. The value of IP_TOS is one byte, other values
+ * are an int.
  */
 static uint8_t small_value(const struct cmsghdr *c)
 {
@@ -638,8 +641,8 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room)
 {
 	union rn_sockaddr sa = { 0 };
-	/* A third value, besides the two above, is the number of packets that the socket
-	 * lost (SO_RXQ_OVFL).
+	/* There are control messages of three kinds: the two above, and the number of
+	 * packets that the socket has lost (SO_RXQ_OVFL).
 	 */
 	union {
 		char buf[3 * CMSG_SPACE(sizeof(int))];

@@ -7,10 +7,11 @@
  * open as long as the group exists, whether or not a process has a copy of it.
  *
  * A group without users is closed after a while. Copies of its sockets may stay open, for
- * instance in a fork child of a process that had one, or for a moment in rocind's keeper.
- * When the group is closed its sockets get SO_REUSEADDR, so that the next group of the
- * address can bind beside the remaining copies. The new group gets the packets, because
- * the kernel prefers the socket that was bound last.
+ * instance in a fork child of a process that had one, or for a moment in rocind's keeper
+ * (the process that starts a successor if rocind dies). When the group is closed its
+ * sockets get SO_REUSEADDR, so that the next group of the address can bind beside the
+ * remaining copies. The new group gets the packets, because the kernel prefers the socket
+ * that was bound last.
  *
  * sock[0] belongs to rocind. It is bound without SO_REUSEPORT and gets the option
  * afterwards, so that the bind fails if another rocind has the port. If it were bound
@@ -52,8 +53,8 @@ struct rnd_group {
 	unsigned sock_count;
 	int sock[RND_SLOT_COUNT];
 	bool taken[RND_SLOT_COUNT]; /* slots that processes have */
-	/* Number of users: slots that processes have, and code that is about to give a
-	 * slot or reads packets. A group with users is not closed.
+	/* Number of users. A user is a slot that a process has, or code that is about to
+	 * give a slot or that reads packets. A group with users is not closed.
 	 */
 	unsigned users;
 	rn_ns idle_from; /* time at which the last user left */
@@ -62,10 +63,12 @@ struct rnd_group {
 	unsigned kept;	 /* number of sockets that the keeper has */
 	/* rules that say which senders' packets are received; NULL: all are */
 	const struct rnd_admission *admission;
-	/* socket of the own port, for packets to this host; -1: there is none yet */
+	/* Socket that sends packets to this host, bound to the own port (admission.h).
+	 * -1: it is not open yet.
+	 */
 	int own_sock;
-	/* cache of answers of the kernel; valid until an address of this host comes or
-	 * goes
+	/* Answers of the kernel about destinations. They are valid until this host gets
+	 * or loses an address.
 	 */
 	struct rnd_place place[RND_PLACES];
 };
@@ -77,31 +80,33 @@ struct rnd_group {
  * @err:	Out on failure: error text, which names the process that has the port if
  *	it is found
  *
- * Return: 0, with *@out to be closed by rnd_group_close(); -EADDRINUSE, -EADDRNOTAVAIL,
+ * Return: 0, with *@out, which the caller must close by rnd_group_close(); -EADDRINUSE,
+ * -EADDRNOTAVAIL,
  *	-ENOMEM, or an error of a socket call.
  */
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
 		   rn_ns deadline, char *err, size_t err_len);
 
-/* Makes a group of sockets that a rocind which died has bound, in the order of slots;
- * they belong to the group then. rnd_group_guard() has to follow. Returns NULL if out of
- * memory.
+/* Makes a group of the sockets that a rocind has bound which has died. @sock: the
+ * sockets, in the order of slots; the group takes them over. The caller must then call
+ * rnd_group_guard(). Returns NULL if there is no memory.
  */
 struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
 				    const int *sock, unsigned count);
 
-/* Makes the group receive only packets that rnd_group.admission accepts, and updates the
- * filter after the admitted set has changed. Return: 0, or an error of a socket call.
+/* Makes the group accept only packets that rnd_group.admission accepts. Must be called
+ * again when the set of admitted ports has changed. Returns 0, or -errno of a socket
+ * call.
  */
 int rnd_group_guard(struct rnd_group *group);
 
-/* Returns the number of packets that were refused (admission.h), or for which slot 0 had
- * no room.
+/* Returns the number of packets to slot 0 that were lost: those that were refused
+ * (admission.h), and those for which the receive buffer had no room.
  */
 uint64_t rnd_group_refused(const struct rnd_group *group);
 
-/* Adds sockets until slot @slot has one, and replaces the steering program. Returns 0, or
- * an error of a socket call, after which the group can still be used.
+/* Adds sockets to the group until slot @slot has one, and replaces the steering program.
+ * Returns 0, or -errno of a socket call; the group can still be used then.
  */
 int rnd_group_reach(struct rnd_group *group, unsigned slot);
 
@@ -125,8 +130,8 @@ bool rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room);
 
-/* Drops all packets in the socket of a slot, and gives it the receive buffer of a new
- * socket, because its last owner may have changed the size.
+/* Drops all packets in the socket of a slot. Gives the socket the receive buffer size
+ * that a new socket has, because the last owner of the slot may have changed it.
  */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 
@@ -140,8 +145,8 @@ void rnd_group_close(struct rnd_group *group);
 
 /* ---- Steering packets to processes ---- */
 
-/* The rule that decides which process gets a packet: a BPF program that applies it, and a
- * function that says why a packet came to slot 0.
+/* The rule that decides which process gets a packet. There are a BPF program that applies
+ * the rule, and a function that says why a packet came to slot 0.
  *
  * QPN = counter << 8 | slot. Slot 0 is rocind: it gets datagrams that are no RoCEv2
  * packets, packets for the special QPs, and packets for a slot that has no socket.
@@ -154,21 +159,22 @@ enum {
 	RND_STEER_PROGRAM_LEN = 10,
 };
 
-/* Writes the program for an SO_REUSEPORT group with @slot_count sockets (1..256). The
- * kernel runs it on the UDP payload and delivers to the socket whose index it returns.
+/* Writes the BPF program for an SO_REUSEPORT group of @slot_count sockets (1..256). The
+ * kernel runs it on the UDP payload of a packet, and delivers the packet to the socket
+ * whose index the program returns.
  */
 void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 		       unsigned slot_count);
 
-/* Returns the reason why a packet came to slot 0. @len is the length of the packet; only
- * the first min(@len, RN_BTH_LEN) bytes are read.
+/* Returns the reason why a packet came to slot 0. @len is the length of the whole packet.
+ * Only its first RN_BTH_LEN bytes are read, or fewer if it is shorter.
  */
 enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len);
 
 /* ---- Who has bound the port, if it cannot be bound; for an error message ---- */
 
-/* Writes "UDP port 4791 of ADDRESS is held by WHO; stop it or ...". WHO comes from /proc,
- * as far as that is readable. Always returns -EADDRINUSE.
+/* Writes "UDP port 4791 of ADDRESS is held by WHO; stop it or ..." to @err. WHO comes
+ * from /proc, as far as that can be read. Always returns -EADDRINUSE.
  */
 int rnd_port_owner_explain(const struct rn_gid *gid, char *err, size_t err_len);
 

@@ -95,7 +95,8 @@ static void forget_link(struct rnd_links *links, uint32_t ifindex)
 		*link = links->at[--links->count];
 }
 
-/* Adds a link to the list. If there is no memory, changes of this link are not noticed.
+/* Adds a link to the list. If there is no memory, the link is not added, and its changes
+ * will not be noticed.
  */
 static void add_link(struct rnd_links *links, const struct rnd_link *link)
 {
@@ -142,9 +143,9 @@ static bool read_link(const struct nlmsghdr *msg, struct link_message *out)
 	return true;
 }
 
-/* Compares the link-layer addresses of links with the stored ones. An address is stored
- * when a link is first seen and when a bond fails over. Changes by hand in between are
- * not reported to programs.
+/* Compares the link-layer address of each link with the stored one. The stored address is
+ * that of the time when the link was first seen, or when its bond last failed over.
+ * Changes that a user has made in between are not reported to programs.
  */
 uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg)
 {

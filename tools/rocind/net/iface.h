@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* iface.h - the present state of an interface: name, link, addresses; and bonds that
- * fail over.
+/* iface.h - the present state of an interface (name, link, addresses), and the detection
+ * of bonds that fail over.
  */
 #ifndef RND_IFACE_H
 #define RND_IFACE_H
@@ -14,16 +14,16 @@ struct rnd_iface {
 	char name[16];
 	bool up;
 	bool is_loopback;
-	/* False: the interface has more addresses than a GID table holds, or they cannot
-	 * be read.
+	/* False: the addresses are not known, because the interface has more than a GID
+	 * table holds, or they cannot be read.
 	 */
 	bool knows_gids;
 	uint32_t gid_count; /* number of addresses of the interface; may be 0 */
 	struct rn_gid gid[RN_GID_MAX];
 };
 
-/* Returns 0, or -ENODEV if there is no such interface; then @out has no name and no
- * address, and is down.
+/* Reads the state of an interface. Returns 0, or -ENODEV if there is no such interface;
+ * then @out has no name and no address, and is down.
  */
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 
@@ -33,10 +33,10 @@ bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);
 
 /* Bonds that fail over to a port with another link address.
  *
- * This is the only change of addresses that Linux reports to rdma_cm ids: ADDR_CHANGE,
- * for a bond that has failed over and has another link address than before
- * (cma_netdev_callback() in drivers/infiniband/core/cma.c). Other changes of addresses
- * and links are events of the device.
+ * Such a change is the only change of addresses that Linux reports to rdma_cm ids, by the
+ * event ADDR_CHANGE: for a bond that has failed over and has another link address than
+ * before (cma_netdev_callback() in drivers/infiniband/core/cma.c). Other changes of
+ * addresses and links are events of the device.
  *
  * Without I/O: the caller passes messages of rtnetlink(7).
  */
@@ -59,7 +59,9 @@ struct rnd_links {
 	unsigned count;
 };
 
-/* A request for a list of all links; the answers are to be passed to rnd_links_take(). */
+/* A request for a list of all links. The caller sends it, and passes the answers to
+ * rnd_links_take().
+ */
 struct rnd_links_question {
 	struct nlmsghdr hdr;
 	unsigned char body[16]; /* struct ifinfomsg of the request */

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 enum {
-	/* A failed query leaves at most one unread answer, which the next query drops. If
-	 * there are more than this number of unexpected answers, something is wrong with
-	 * the socket.
+	/* A query that failed leaves at most one unread answer, which the next query
+	 * drops. If there are more unexpected answers than this number, something is
+	 * wrong with the socket.
 	 */
 	STALE_MAX = 16,
 };
@@ -117,8 +117,9 @@ union reply {
 	struct nlmsghdr hdr;
 };
 
-/* Receives the answer to the last query. The kernel queues the answer before send()
- * returns, so there is no need to wait. Answers to earlier queries are dropped.
+/* Receives the answer to the last query. It need not wait, because the kernel has queued
+ * the answer before send() returned. Drops answers to earlier queries. Returns 0 or
+ * -errno.
  */
 static int take_reply(struct rnd_router *r, union reply *reply)
 {

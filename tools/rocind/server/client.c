@@ -85,8 +85,8 @@ static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pk
 	return send_answer(client, &msg, NULL, 0);
 }
 
-/* Is the descriptor a memfd? Only a memfd has seals, even if none is set. Other kinds of
- * files are refused, because reading from them could block.
+/* Returns true if the descriptor is a memfd. Only a memfd has seals, even if none is set.
+ * Other kinds of files are refused, because reading from them could block.
  */
 static bool is_memory(int fd)
 {
@@ -109,15 +109,15 @@ static enum outcome answer_attach(struct rnd_client *client)
 
 	for (uint32_t i = 0; i < a->gid_count; i++)
 		socks[i] = a->group[i]->sock[a->slot];
-	/* The rules and captures are sent before the answer, so that the process has them
-	 * before its first packet.
+	/* The rules and captures are sent before the answer to the request, so that the
+	 * process has them before its first packet.
 	 */
 	if (rnd_faults_greet(client))
 		return CLOSE;
 	rnd_taps_attached(client);
 	outcome = send_answer(client, &msg, socks, a->gid_count);
-	/* Reports changes of the interface since the process read its state. That may
-	 * free the client; so it is not used after KEEP.
+	/* The interface may have changed since the process read its state; this reports
+	 * the changes. It may free the client, so the client is not used after KEEP.
 	 */
 	if (outcome == KEEP)
 		rnd_watch_update(client);
@@ -247,8 +247,8 @@ static enum outcome on_cm_list(struct rnd_client *client, struct rn_ctl_packet *
 	return outcome;
 }
 
-/* Handles a request to end rocind. rnd_server_run() sends the answer when rocind has
- * closed its sockets.
+/* Handles a request to end rocind. The answer is sent by rnd_server_run(), when rocind
+ * has closed its sockets.
  */
 static enum outcome on_shutdown(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
@@ -310,8 +310,8 @@ static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *
 	return begin_capture(client);
 }
 
-/* Notes that the sender wants to take over from this rocind (replace.c). Returns 0 or
- * -errno with an error text.
+/* Notes that the process of the client wants to take over from this rocind (replace.c).
+ * Returns 0, or -errno with an error text in @err.
  */
 static int check_heir(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
 		      size_t err_len)
@@ -382,8 +382,8 @@ static enum outcome refuse_version(struct rnd_client *client,
 	return CLOSE;
 }
 
-/* Does the device have exactly the addresses that the client has asked for? Addresses may
- * have been added or removed since.
+/* Returns true if the device has exactly the addresses for which the client has asked.
+ * Addresses may have been added or removed since.
  */
 static bool has_addresses(const struct rnd_attachment *a, const struct rn_ctl_attach *rq)
 {
@@ -407,9 +407,9 @@ static enum outcome repeat_attach(struct rnd_client *client, struct rn_ctl_packe
 	return on_attach(client, pkt);
 }
 
-/* Handles a request again that a rocind which died has executed and perhaps answered.
- * Requests that change nothing are executed again; most of the others find that their
- * work is done.
+/* A rocind that has died has executed this request already, and perhaps answered it.
+ * Handles it again. Requests that change nothing are executed again; most of the others
+ * find that their work is done.
  */
 static enum outcome repeat_request(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
@@ -471,7 +471,7 @@ static bool is_connected(const struct rnd_server *server, uint64_t id)
 	return c != NULL;
 }
 
-/* Handles a message, which stays in the socket until it has been handled: if rocind is
+/* Handles a message. It stays in the socket until it has been handled, so if rocind is
  * killed meanwhile, its successor finds it there.
  */
 static void on_readable(void *ctx)
@@ -488,8 +488,8 @@ static void on_readable(void *ctx)
 	if (rc == 0) {
 		outcome = handle_request(client, &pkt);
 		rn_ctl_close_fds(&pkt);
-		/* The client may have been closed by the sending of an event, because it
-		 * does not read its events.
+		/* Sending an event may have closed the client, because it does not read
+		 * its events.
 		 */
 		if (!is_connected(server, id))
 			return;
@@ -572,8 +572,8 @@ err_close:
 	close(fd);
 }
 
-/* Adds the counters of a program that ends to the counters of its device, which must not
- * decrease.
+/* A program ends: adds its counters to those of its device. Without that, the counters of
+ * the device would decrease.
  */
 static void keep_counters(const struct rnd_client *client)
 {
@@ -609,8 +609,8 @@ void rnd_client_close(struct rnd_client *client)
 
 /* ---- Handing a client over to a successor ---- */
 
-/* The saved state of a client. Its descriptors are the connection and, if they exist, the
- * pidfd, the statistics page, the doorbell page and its event.
+/* The saved state of a client. These descriptors are saved with it: the connection and,
+ * if they exist, the pidfd, the statistics page, the doorbell page and its event.
  */
 struct saved_client {
 	uint64_t id;
@@ -673,7 +673,8 @@ static bool is_saved_client(const struct saved_client *s, const struct rnd_recor
 	       r->fd_count == 1u + s->has_pidfd + s->has_stats + 2 * s->has_doorbell;
 }
 
-/* Attaches the client to the device that it had. Returns false if that is not possible.
+/* Attaches a client whose state was saved to the device that it had. Returns false if
+ * that is not possible.
  */
 static bool attach_again(struct rnd_client *client, const struct saved_client *s)
 {

@@ -17,8 +17,8 @@
 struct rnd_faults {
 	uint64_t generation;
 	int fd; /* file with the text of the rules; -1: there are no rules */
-	/* For each rule, the sums of the packets that it has seen and hit in processes
-	 * that have ended.
+	/* For each rule: numbers of packets that the rule has seen, and that it has hit,
+	 * in all processes that have ended.
 	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
@@ -41,8 +41,8 @@ static bool is_text(int fd)
 	       st.st_size < RN_FAULT_TEXT_MAX;
 }
 
-/* Renumbers the counts after the rules have changed: rule i gets those of the old
- * rule @from[i].
+/* The rules have changed. Moves the counts accordingly: rule i gets those that rule
+ * @from[i] had before.
  */
 static void move_counts(struct rnd_faults *f, const uint8_t from[RN_CTL_RULES_MAX])
 {
@@ -78,8 +78,8 @@ static void tell_all(const struct rnd_client *but)
 	}
 }
 
-/* Gives the rules to the connection manager, which applies them to the packets of QP1,
- * because rocind sends and receives these itself.
+/* Gives the rules to the connection manager. It applies them to the packets of QP1,
+ * because rocind itself sends and receives these.
  */
 static void tell_cm(const struct rnd_server *server)
 {
@@ -148,8 +148,8 @@ int rnd_faults_greet(const struct rnd_client *client)
 	const struct rnd_faults *f = client->server->faults;
 	const struct rn_ctl_faults msg = event_of(client->server);
 
-	/* The event is sent also if there are no rules any more, because the client
-	 * writes into its stats page which rules it has applied.
+	/* The event is sent even if there are no rules any more: the client writes into
+	 * its stats page which rules it has applied.
 	 */
 	return f ? rn_ctl_send(client->sock.fd, &msg, &f->fd, msg.has_text) : 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* handover.c - hands the state of this rocind to its keeper, and restores it in a
- * successor.
+/* handover.c - copies the state of this rocind to its keeper (the process that starts a
+ * successor if rocind dies), and restores it in a successor.
  *
- * While an event is handled, changed objects are marked. Before an answer is sent, and at
- * the end of the event, they are copied to the keeper and committed. Each file that owns
- * a part of the state writes and reads its records; this file calls them in the right
- * order.
+ * While an event is handled, changed objects are marked. They are copied to the keeper
+ * and committed at the end of the event, and also before an answer is sent. Each file
+ * that owns a part of the state writes and reads its records; this file calls them in the
+ * right order.
  *
  * In a successor the records come in the order of their kinds: groups of sockets, the
  * clients that have slots in them, the wires between clients, then the connection
@@ -20,8 +20,8 @@
 
 /* ---- Copying the state to the keeper ---- */
 
-/* The saved state of the server. The record's descriptors are the lock, the listening
- * socket and, if there is one, the socket that holds the own port.
+/* The saved state of the server. These descriptors are saved with it: the lock, the
+ * listening socket and, if there is one, the socket that holds the own port.
  */
 struct saved_server {
 	uint64_t last_client_id, last_group, last_wire;
@@ -76,7 +76,7 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 static void replace_keeper(struct rnd_server *server);
 
-/* Sends the changes of the state to server->keeper: either the keeper process, or a
+/* Sends the changes of the state to server->keeper. That is the keeper process, or a
  * rocind that takes over.
  */
 static void put_changes(struct rnd_server *server)
@@ -147,8 +147,8 @@ static void start_keeper(struct rnd_server *server)
 }
 
 enum {
-	/* Maximum number of keepers that are started in place of one that has ended or
-	 * hung. If so many have ended, the next one would end for the same reason.
+	/* If a keeper has ended or hung, another one is started in its place, but at most
+	 * this many. If so many have ended, the next one would end for the same reason.
 	 */
 	KEEPERS_MAX = 16,
 };
@@ -245,8 +245,8 @@ static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 	if (!group)
 		return;
 	rnd_groups_add(&server->groups, group);
-	/* The rocind that died may have attached a steering program for one more socket
-	 * than the keeper has.
+	/* The rocind that has died may have attached a steering program for one socket
+	 * more than the keeper has. So the program is replaced.
 	 */
 	if (rnd_group_guard(group))
 		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
@@ -328,8 +328,8 @@ void rnd_server_resume(struct rnd_server *server)
 	look_at_interfaces(server);
 }
 
-/* Becomes rocind in a successor. @ctx: the server of the rocind that started the keeper,
- * with the contents of that time.
+/* Becomes rocind in a successor. @ctx: the struct rnd_server of the rocind that has
+ * started the keeper, with the contents of that time.
  */
 static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 {

@@ -27,8 +27,8 @@ struct options {
 	bool replace;
 	uint32_t idle_ms;
 	const char *idle_text; /* argument of --idle-ms on the command line, or NULL */
-	/* Descriptor of a pipe to the process that started rocind and waits for the
-	 * result; -1: there is no such process.
+	/* Descriptor of a pipe to the process that has started rocind and waits for the
+	 * result. -1: no process waits.
 	 */
 	int ready_fd;
 };
@@ -125,8 +125,8 @@ static int go_into_background(const struct options *options)
 	return EXIT_SUCCESS;
 }
 
-/* Reports the result of the start to the process that waits for it: an empty line for
- * success, or an error message.
+/* Reports the result of the start to the process that waits for it. @words: an empty line
+ * ("\n") after success, or an error message.
  */
 static void report_start(int ready_fd, const char *words)
 {
@@ -135,8 +135,8 @@ static void report_start(int ready_fd, const char *words)
 	close(ready_fd);
 }
 
-/* Is a keeper wanted? In the foreground rocind has none and no successor, as the process
- * that has started it looks after it.
+/* Returns true if rocind shall have a keeper, which starts a successor if rocind dies. In
+ * the foreground it has none, because the process that has started it looks after it.
  */
 static bool wants_keeper(const struct options *options)
 {
@@ -176,8 +176,8 @@ static int run_server(const struct options *options)
 
 /* ---- Taking over from a running rocind ---- */
 
-/* Main function of the process that takes over. @say: pipe to which the result is
- * written.
+/* Main function of a rocind that takes over from a running one. @say: pipe to which it
+ * writes the result.
  */
 static int serve_instead(const struct options *options, int say)
 {
@@ -202,8 +202,8 @@ static int serve_instead(const struct options *options, int say)
 		server.idle_ms = options->idle_ms;
 	report_start(say,
 		     rc == -ENOENT ? "=no rocind runs; nothing is replaced\n" : result);
-	/* The restored objects belong to the running rocind, which goes on using them, so
-	 * they are not cleaned up.
+	/* The restored objects belong to the running rocind, which continues to use them.
+	 * So the process ends without cleaning them up.
 	 */
 	if (rc)
 		_exit(EXIT_FAILURE);
@@ -212,8 +212,9 @@ static int serve_instead(const struct options *options, int say)
 	return EXIT_SUCCESS;
 }
 
-/* Starts the process that takes over, and prints its report: "=" and a sentence if all is
- * well, or an error text. Its standard files are /dev/null.
+/* Starts the process that takes over, with /dev/null as its standard files. Prints its
+ * report: it begins with "=" if all is well, otherwise it is an error text. Returns the
+ * exit status.
  */
 static int replace(const struct options *options)
 {

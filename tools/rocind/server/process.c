@@ -35,7 +35,7 @@ static void close_listed(unsigned first, unsigned last)
 
 static void close_between(unsigned first, unsigned last)
 {
-	/* Before Linux 5.9 there is no close_range(). If /proc is missing as well, the
+	/* close_range() exists since Linux 5.9. Without it, and without /proc, the
 	 * descriptors stay open, which does no harm.
 	 */
 	if (first <= last && syscall(SYS_close_range, first, last, 0) < 0)
@@ -53,8 +53,8 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Resets processor affinity and the real-time scheduling class, which rocind inherits
- * from the program that started it. Errors are ignored.
+/* rocind inherits processor affinity and real-time scheduling class from the program that
+ * has started it. Resets both. Errors are ignored.
  */
 static void reset_scheduling(void)
 {
@@ -70,8 +70,8 @@ void rnd_process_detach(int keep_fd)
 {
 	unsigned keep = keep_fd > STDERR_FILENO ? (unsigned)keep_fd : STDERR_FILENO;
 
-	/* Standard input is a pipe to the process that waits for the start. That process
-	 * gets our error messages until the log file is open.
+	/* Standard input is a pipe to the process that waits for the start of rocind.
+	 * That process gets the error messages of rocind until the log file is open.
 	 */
 	(void)dup2(STDIN_FILENO, STDERR_FILENO);
 	close_between(STDERR_FILENO + 1, keep - 1);

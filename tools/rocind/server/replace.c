@@ -35,16 +35,16 @@
 #include "transport/io/host/runtime_dir.h"
 
 enum {
-	/* ms that each of the two processes waits for the other. Restoring takes some
-	 * milliseconds.
+	/* Time in ms that each of the two processes waits for the other. Restoring takes
+	 * some milliseconds.
 	 */
 	PATIENCE_MS = 10000,
 };
 
 static const char go = '\0', ready = '\n';
 
-/* Reads one message of at most @room - 1 bytes, so that a NUL fits behind it. Return: its
- * length; 0: the other end is closed; -1: nothing has come in time.
+/* Reads one message of at most @room - 1 bytes from @sock, so that a NUL fits behind it.
+ * Returns its length; 0 if the other end is closed; or -1 if nothing has come in time.
  */
 static ssize_t hear(int sock, char *words, size_t room)
 {
@@ -67,7 +67,9 @@ static bool say(int sock, const char *words, size_t len)
 
 /* ---- Functions of the older rocind ---- */
 
-/* Hands all records to the heir, and waits for its answer whether it can take over. */
+/* Copies all records to the heir (the newer rocind), and waits for its answer. Returns
+ * true if it can take over.
+ */
 static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
 {
 	char words[RN_CTL_TEXT_LEN] = "";
@@ -83,7 +85,9 @@ static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
 	return false;
 }
 
-/* Ends the keeper, and lets the heir take over. Return: true if the heir does. */
+/* Ends the keeper, and lets the heir (the newer rocind) take over. Returns true if it has
+ * taken over.
+ */
 static bool let_go(struct rnd_server *server, const struct rnd_keeper *heir)
 {
 	char byte[2];
@@ -190,8 +194,9 @@ static int restore(struct rnd_server *server, struct rnd_estate *estate, char *e
 						"not understood");
 }
 
-/* Asks the running rocind for its records, and receives them. Returns 0 or -errno with an
- * error text.
+/* Asks the running rocind for its records over the pair of sockets @pair, and receives
+ * them. Sets *@predecessor to its process id. Returns 0, or -errno with an error text in
+ * @err.
  */
 static int take_records(struct rnd_estate *estate, const int pair[2], int *predecessor,
 			char *err, size_t err_len)

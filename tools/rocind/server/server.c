@@ -47,8 +47,8 @@ bool rnd_is_activated(void)
 	       number_from_env("LISTEN_FDS") > 0;
 }
 
-/* Does the file @name in @dir, which clients connect to, belong to the socket that is
- * bound to @addr? The file may be a link.
+/* Clients connect to the file @name in @dir. Returns true if that file is the one of the
+ * socket that is bound to @addr. It may be a link to it.
  */
 static bool leads_here(const char *dir, const char *name, const struct sockaddr_un *addr)
 {
@@ -66,8 +66,8 @@ static bool leads_here(const char *dir, const char *name, const struct sockaddr_
 static int check_listener(int fd, const char *dir, const char *name, char *err,
 			  size_t err_len)
 {
-	/* Room for one byte more than the kernel writes, so that the path always ends
-	 * with NUL.
+	/* There is room for one byte more than the kernel writes, so that the path always
+	 * ends with a NUL.
 	 */
 	union {
 		struct sockaddr_un un;
@@ -115,22 +115,22 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 
 enum {
 	LISTEN_BACKLOG = 256,
-	/* Maximum number of packets read from slot 0 at a time, so that a flood of them
-	 * does not delay clients.
+	/* Maximum number of packets that are read from slot 0 at a time. A flood of them
+	 * then does not delay clients.
 	 */
 	SLOT0_PACKETS_MAX = 64,
-	/* Time for which an address without users stays open; the idle time of rocind is
-	 * used if it is shorter. Servers may be restarted soon, and rocind still answers
-	 * packets for processes that have ended.
+	/* Time in ms for which an address without users stays open; the idle time of
+	 * rocind counts instead if it is shorter. Servers may be restarted soon, and
+	 * rocind still answers packets for processes that have ended.
 	 */
 	GROUP_IDLE_MS = 10000,
-	/* Minimum number of unused descriptors; with fewer, addresses without users are
-	 * closed at once. It suffices for one client with its device and a local wire,
-	 * not counting the sockets of groups.
+	/* If rocind has fewer unused descriptors than this, it closes addresses without
+	 * users at once. The number suffices for one client with its device and a local
+	 * wire, not counting the sockets of groups.
 	 */
 	SPARE_DESCRIPTORS = 32,
-	/* Minimum time that a new client has for sending its hello, even if the idle time
-	 * is shorter. (A client that is too late starts another rocind.)
+	/* Minimum time in ms that a new client gets to send its hello, even if the idle
+	 * time is shorter. (If a client is too late, it starts another rocind.)
 	 */
 	GREETING_MS = 200,
 	/* Pause after a connection could not be accepted for want of memory. */
@@ -162,16 +162,16 @@ struct rnd_slot0 {
 	struct rnd_source source;
 };
 
-/* Reads the packets that have arrived at slot 0. While this function runs, it counts as a
- * user of the group, so that the group is not closed.
+/* Reads the packets that have arrived at slot 0. Meanwhile this function counts as a user
+ * of the group, so that the group is not closed.
  */
 static void on_stray_packets(void *ctx)
 {
 	const struct rnd_slot0 *slot0 = ctx;
 	struct rnd_server *server = slot0->server;
 	struct rnd_group *group = slot0->group;
-	/* room for the longest packet to QP1; longer packets are dropped, so their rest
-	 * is not read
+	/* It has room for the longest packet to QP1. Longer packets are dropped, so the
+	 * rest of them need not be read.
 	 */
 	uint8_t pkt[RN_GSI_PACKET_LEN];
 
@@ -203,8 +203,8 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	rn_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
 	if (!slot0)
-		/* if there is no memory, packets stay unread in the socket's buffer and
-		 * are not counted
+		/* There is no memory for this. Packets stay unread in the socket's
+		 * buffer, and are not counted.
 		 */
 		return;
 	slot0->server = server;
@@ -279,9 +279,10 @@ static void close_groups(struct rnd_server *server)
 
 /* ---- Accepting of connections ---- */
 
-/* Accepts a connection and closes it at once, when no descriptors are left; otherwise
- * epoll would report the connection again and again. The client sees the end of the
- * connection and tries again for a while. Returns false if that fails, too.
+/* Called when no descriptors are left: accepts a connection, and closes it at once.
+ * Otherwise epoll would report the connection again and again. The client sees the end of
+ * the connection, and tries again for a while. Returns false if the connection cannot be
+ * accepted.
  */
 static bool turn_away(struct rnd_server *server)
 {
@@ -296,9 +297,9 @@ static bool turn_away(struct rnd_server *server)
 	return fd >= 0;
 }
 
-/* Closes groups without users if few descriptors are left, which shows in the high number
- * of @fd, the newest one. This must be done in advance, because a descriptor that comes
- * with a message is lost if the process has no number for it.
+/* Closes groups without users if few descriptors are left. A high number of @fd, the
+ * newest descriptor, shows that. This must be done in advance: if a message brings a
+ * descriptor and the process has no number for it, the descriptor is lost.
  */
 static void keep_some_spare(struct rnd_server *server, int fd)
 {
@@ -309,9 +310,8 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
-/* Handles a connection that cannot be accepted, and that epoll reports as long as it
- * exists: waits a little for memory or descriptors, and ends rocind if a sandbox forbids
- * accept().
+/* A connection cannot be accepted, and epoll reports it as long as it exists. Waits a
+ * little for memory or descriptors. If a sandbox forbids accept(), ends rocind.
  */
 static void refuse_connection(struct rnd_server *server, int err)
 {
@@ -390,8 +390,8 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Writes our process id to the lock file. Another rocind that cannot lock the file names
- * it in its error message.
+/* Writes the process id of this process to the lock file. If another rocind cannot lock
+ * the file, its error message names this id.
  */
 void rnd_server_sign_lock(const struct rnd_server *server)
 {
@@ -410,7 +410,7 @@ static int signed_by(int fd)
 }
 
 /* Locks the lock file of this runtime directory. The file is never removed, because a
- * later rocind must lock the same file.
+ * later rocind must lock the same file. Returns 0, or -errno with an error text in @err.
  */
 static int take_lock(struct rnd_server *server, char *err, size_t err_len)
 {
@@ -453,8 +453,8 @@ static int remove_socket(int fd, struct sockaddr_un *addr)
 	return unlink(addr->sun_path) < 0 ? -errno : 0;
 }
 
-/* Binds the listening socket to its file. A file that exists already belongs to a rocind
- * that died, because we hold the lock; so it is removed.
+/* Binds the listening socket to its file. If the file exists, it belongs to a rocind that
+ * has died, because this process holds the lock; so it is removed. Returns 0 or -errno.
  */
 static int bind_socket(int fd, struct sockaddr_un *addr)
 {
@@ -595,16 +595,17 @@ static int ms_to_idle(const struct rnd_server *server)
 		return -1;
 	if (server->clients && idle_ms < GREETING_MS)
 		idle_ms = GREETING_MS;
-	/* The idle time is at least as long as the client that started rocind waits for
-	 * the start. Otherwise that client would find no rocind on a busy machine, each
-	 * time anew.
+	/* The client that has started rocind waits for the start, and the idle time is at
+	 * least as long. Otherwise, on a busy machine, that client would find that rocind
+	 * has ended again, each time anew.
 	 */
 	if (server->awaits_starter && idle_ms < (uint32_t)rn_rocind_timeout_ms())
 		idle_ms = (uint32_t)rn_rocind_timeout_ms();
 	return ms_until(server->idle_from + RN_MSEC(idle_ms));
 }
 
-/* Returns the ms until rocind is to end or a group is to be closed; -1: neither is due.
+/* Returns the time in ms until rocind has to end or a group has to be closed. Returns -1
+ * if neither is due.
  */
 static int ms_to_wait(const struct rnd_server *server)
 {
@@ -626,8 +627,9 @@ static void tell_end(const struct rnd_client *c)
 	rn_ctl_send(c->sock.fd, &msg, NULL, 0);
 }
 
-/* Reads the ports of other admitted users once a second, if any are admitted. Return: the
- * ms to wait for events, at most until the next such reading.
+/* If other users are admitted, reads their ports once a second. Returns the time in ms
+ * for which to wait for events, which ends at the latest when the ports must be read
+ * again.
  */
 static int look_at_neighbours(struct rnd_server *server)
 {
@@ -643,9 +645,10 @@ static int look_at_neighbours(struct rnd_server *server)
 	return wait >= 0 && wait < next ? wait : next;
 }
 
-/* Ends the service, in an order that matters: new clients are refused, the port is
- * closed, the lock is released, then clients are notified, who may start a new rocind at
- * once. Without the lock the socket file must not be removed: it may be the new one's.
+/* Ends the service. The order matters: new clients are refused, the port is closed, and
+ * the lock is released, before clients are told, because they may start a new rocind at
+ * once. After the lock was released, the socket file must not be removed, because it may
+ * be that of the new rocind.
  */
 static void say_goodbye(struct rnd_server *server)
 {
@@ -653,8 +656,8 @@ static void say_goodbye(struct rnd_server *server)
 	server->keep = NULL;
 	rnd_source_forget(&server->keeper_end);
 	(void)rnd_keeper_end(&server->keeper, -1);
-	/* The file of a socket that a service manager has passed is not removed, because
-	 * the manager goes on listening on it.
+	/* If a service manager has passed the socket, its file is not removed, because
+	 * the manager continues to listen on it.
 	 */
 	if (server->passed_fd < 0)
 		with_address(server, remove_socket, -1);

@@ -52,8 +52,8 @@ struct rnd_server {
 	 * -1: none.
 	 */
 	int passed_fd;
-	/* Reserve descriptor: when no other is left, it is closed, so that a connection
-	 * can be accepted and closed at once.
+	/* Descriptor in reserve. When no other is left, it is closed, so that a
+	 * connection can be accepted and closed at once.
 	 */
 	int spare_fd;
 	char dir[1024]; /* path of the runtime directory */
@@ -72,15 +72,16 @@ struct rnd_server {
 	/* time at which the ports of other admitted users are read next */
 	rn_ns neighbours_at;
 	int64_t since_s; /* time of the start, Unix time in seconds */
-	/* time after which rocind ends without clients, in ms; 0: it never ends by itself
+	/* Time in ms. If rocind has had no clients for this time, it ends. 0: it never
+	 * ends by itself.
 	 */
 	uint32_t idle_ms;
 	rn_ns idle_from; /* time at which a client last connected or ended */
 	/* rocind was started by a client, and no client has connected yet. */
 	bool awaits_starter;
 	bool stopping;
-	/* The client that asked rocind to end, or NULL. No requests are processed after
-	 * that one, so the client still exists at the end.
+	/* The client that has asked rocind to end, or NULL. After its request no others
+	 * are processed, so this client still exists at the end.
 	 */
 	struct rnd_client *stop_asked_by;
 	struct rnd_faults *faults; /* the fault rules; NULL: none were ever set */
@@ -91,18 +92,18 @@ struct rnd_server {
 	 */
 	void (*keep)(struct rnd_server *server);
 	unsigned keepers_replaced;
-	/* The rocind that has asked to take over from this one: the socket to it (-1:
-	 * there is none), and its PID.
+	/* The rocind that wants to take over from this one: the socket to it (-1: there
+	 * is none), and its process id.
 	 */
 	int heir_sock;
 	int32_t heir_pid;
-	/* Hands over to @heir_sock: rnd_replace_hand_over(). NULL: this process runs in
-	 * the foreground and does not hand over, since the process that has started it
-	 * would not know the new one.
+	/* Function that hands over to the process at @heir_sock: rnd_replace_hand_over().
+	 * NULL: this process runs in the foreground and does not hand over, because the
+	 * process that has started it would not know the new one.
 	 */
 	void (*hand_over)(struct rnd_server *server);
-	/* one of the numbers in the record RND_RECORD_SERVER has changed since it was
-	 * copied for the keeper
+	/* One of the numbers in the record RND_RECORD_SERVER has changed since the record
+	 * was copied to the keeper.
 	 */
 	bool is_changed;
 	uint64_t last_group;
@@ -121,48 +122,49 @@ struct rnd_server {
 int rnd_server_open(struct rnd_server *server, uint32_t idle_ms, char *err,
 		    size_t err_len);
 
-/* Serves clients until rocind has been idle for its idle time, a signal comes, or a
- * client asks for the end. Then notifies all clients of the end.
+/* Serves clients until rocind has had none for its idle time, until a signal comes, or
+ * until a client asks rocind to end. Then tells all clients that rocind ends.
  */
 void rnd_server_run(struct rnd_server *server);
 
 void rnd_server_close(struct rnd_server *server);
 
-/* Initialises everything that needs no descriptors. Returns 0 or -ENOMEM;
- * rnd_server_close() must be called in both cases.
+/* Initialises all of @server that needs no descriptors. Returns 0 or -ENOMEM. The caller
+ * must call rnd_server_close() in both cases.
  */
 int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
 
 /* ---- The keeper and the successor (handover.c) ---- */
 
-/* Starts the keeper (keeper.h), which starts a successor if this process dies. Without
- * it, the devices of all programs are lost then.
+/* Starts the keeper (keeper.h), which starts a successor if this process dies. If there
+ * is no keeper then, all programs lose their devices.
  */
 void rnd_server_start_keeper(struct rnd_server *server);
 
 /* Restores the records of @estate in a server that rnd_server_init() has initialised, and
- * frees the estate. @old: the server at the time when the keeper was started, whose board
- * of rdma_cm ids is taken over; NULL: there is no such memory in this process, and
- * programs get another board. Records that are not valid are left out. Nothing leaves the
- * process before rnd_server_resume(). Returns 0 or -errno.
+ * frees @estate. @old: the server as it was when the keeper was started; its board of
+ * rdma_cm ids is taken over. NULL: this process does not have that memory, and programs
+ * get another board. Records that are not valid are left out. Nothing leaves the process
+ * before rnd_server_resume(). Returns 0 or -errno.
  */
 int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 		       struct rnd_estate *estate);
 
-/* Continues where the previous rocind has ended: writes this process's ID into the lock
- * file, and performs what has become due meanwhile.
+/* Continues where the previous rocind has ended: writes the process id of this process
+ * into the lock file, and does what has become due meanwhile.
  */
 void rnd_server_resume(struct rnd_server *server);
 
-/* Puts the whole state into the keeper @k, which is another process than rocind's own.
- * Returns false if that process does not take the state; then it is killed.
+/* Copies the whole state to the process at @k, which is not rocind's own keeper. If that
+ * process does not take the state, kills it and returns false.
  */
 bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k);
 
 /* ---- Replacing a rocind that runs (replace.c) ---- */
 
-/* Hands over to the process that has asked for it (rnd_server.heir_sock). Does not return
- * if that process takes over; returns if it does not.
+/* Hands over to the process that wants to take over (rnd_server.heir_sock). If that
+ * process does, this function does not return. If it does not, this function returns, and
+ * this process continues.
  */
 void rnd_replace_hand_over(struct rnd_server *server);
 
@@ -180,8 +182,8 @@ int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
 /* The value of rnd_server.keep if there is a keeper. */
 void rnd_server_keep_changes(struct rnd_server *server);
 
-/* Hands the changes since the last call to the keeper. To be called before an answer is
- * sent, so that no program learns of a change that a successor would not know.
+/* Copies all changes since the last call to the keeper. Must be called before an answer
+ * is sent, so that no program learns of a change that a successor would not know.
  */
 static inline void rnd_server_commit(struct rnd_server *server)
 {
@@ -210,9 +212,9 @@ static inline int rnd_server_watch(struct rnd_server *server, struct rnd_source 
 	return 0;
 }
 
-/* Removes the source from the epoll set; does nothing if it is not in there. Closing the
- * descriptor would not suffice: the kernel would go on reporting events if another
- * process has a copy of the descriptor.
+/* Removes the source from the epoll set, if it is in there. Closing the descriptor would
+ * not suffice: if another process has a copy of it, the kernel would continue to report
+ * events.
  */
 static inline void rnd_source_forget(struct rnd_source *source)
 {
@@ -221,8 +223,8 @@ static inline void rnd_source_forget(struct rnd_source *source)
 	source->server = NULL;
 }
 
-/* Removes the source from the epoll set and closes its descriptor; does nothing if that
- * is -1.
+/* Removes the source from the epoll set and closes its descriptor. Does nothing if the
+ * descriptor is -1.
  */
 static inline void rnd_source_close(struct rnd_source *source)
 {
@@ -234,8 +236,8 @@ static inline void rnd_source_close(struct rnd_source *source)
 
 /* ---- Socket activation ---- */
 
-/* A service manager may pass a listening socket by the convention of sd_listen_fds(3):
- * LISTEN_PID is the id of the process that gets the sockets, LISTEN_FDS the number of
+/* A service manager may pass a listening socket, by the convention of sd_listen_fds(3):
+ * LISTEN_PID is the id of the process that gets the sockets, LISTEN_FDS is the number of
  * sockets, and the first one is descriptor 3.
  *
  * Clients use a name that contains their network namespace, which the file of a systemd
@@ -251,7 +253,7 @@ bool rnd_is_activated(void);
  * @dir:	Runtime directory
  * @name:	File name of the socket that clients connect to
  *
- * Removes LISTEN_PID and its companions from the environment.
+ * Also removes LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES from the environment.
  *
  * Return: the socket, non-blocking and close-on-exec; -ENOENT if none was passed; -EINVAL
  *	with an error text if it is not the socket that clients connect to.
@@ -263,8 +265,8 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 /* Detaches the process from its terminal and its parent. Redirects standard error to
  * standard input, which is a pipe to the parent. Closes every descriptor above the
  * standard ones except @keep_fd (-1: none). Resets inherited signal dispositions, signal
- * mask, processor affinity and real-time class. Changes to the root directory. A log file
- * with a relative name must be opened earlier.
+ * mask, processor affinity and real-time class. Changes to the root directory, so the
+ * caller must have opened a log file with a relative name before.
  */
 void rnd_process_detach(int keep_fd);
 
@@ -281,8 +283,8 @@ void rnd_process_prepare(void);
  * rocind makes a ring for each pair of a capture and a device, and passes it to both
  * processes, but never reads it. rocind itself counts as a captured device, named rocind,
  * for the packets of QP1, which it sends and receives. A device that attaches later gets
- * its rings then. What a device has written to a ring before its process ended can still
- * be read by the capture.
+ * its rings when it attaches. After the process of a device has ended, the capture can
+ * still read what the device has written to a ring.
  *
  * A client that does not read its events loses its connection, but not during a call of
  * these functions: none of them frees a client.
@@ -296,8 +298,8 @@ struct rnd_taps {
 	struct rn_ctl_capture what;
 };
 
-/* Opens a capture for the client, of the devices that @what selects. Returns 0; or
- * -EALREADY, -EBUSY or -EINVAL with an error text in @err.
+/* Opens a capture for the client. @what selects the devices. Returns 0, or -EALREADY,
+ * -EBUSY or -EINVAL with an error text in @err.
  */
 int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, char *err,
 		  size_t err_len);
@@ -305,17 +307,18 @@ int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, 
 /* Connects the capture with all devices. To be called after its request was answered. */
 void rnd_taps_begin(struct rnd_client *client);
 
-/* Connects the device with all captures. To be called when the client has attached it. */
+/* The client has attached a device. Connects the device with all captures. */
 void rnd_taps_attached(struct rnd_client *client);
 
-/* Continues a capture of the packets of QP1. A descriptor that is used is taken out of
- * @r.
+/* Continues a capture of the packets of QP1 that record @r describes. Takes the
+ * descriptor that it uses out of @r.
  */
 void rnd_taps_restore(struct rnd_server *server, struct rnd_record *r);
 /* Copies all captures of QP1 for the keeper. */
 void rnd_taps_keep_all(struct rnd_server *server);
 
-/* Ends the captures of the client's device, and the capture that the client has opened.
+/* Ends all captures of the client's device, and the capture that the client itself has
+ * opened, if there is one.
  */
 void rnd_taps_close(struct rnd_client *client);
 
@@ -334,16 +337,16 @@ void rnd_taps_close(struct rnd_client *client);
 
 struct rnd_wire;
 
-/* Value of rn_ctl_ends.lost that only rocind sets, for a request that a rocind which died
- * has executed in part.
+/* Value of rn_ctl_ends.lost that only rocind sets: a rocind that has died has executed a
+ * part of the request.
  */
 #define RND_WIRE_UNKNOWN UINT32_MAX
 
 /* The local wires of a process; zero-initialized. */
 struct rnd_wires {
 	struct rnd_wire
-		/* local wires by number of their bit in the doorbell page; NULL: the bit
-		 * is free
+		/* The client's local wires. The index of each is the number of its bit in
+		 * the doorbell page. NULL: the bit is free.
 		 */
 		*wire[RN_CTL_WIRES_MAX];
 	/* Index at which the search for a free entry of `wire' starts. */
@@ -353,19 +356,19 @@ struct rnd_wires {
 	int page_fd, event_fd;
 };
 
-/* Makes a local wire that a client has asked for. Notifies both clients of it, or tells
- * this client that it gets none.
+/* A client has asked for a local wire. Makes it and tells both clients, or tells this
+ * client that it gets none.
  */
 void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* Ends a local wire that the client has reported as broken, and notifies the client at
- * the other end.
+/* The client has reported a local wire as broken. Ends it, and tells the client at the
+ * other end.
  */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* rnd_wires_close() ends all wires of the client, which gives up its slot;
- * rnd_wires_close_gid() only those of its address @idx. Both notify the clients at the
- * other ends.
+/* End local wires of the client: rnd_wires_close() all of them, when the client gives up
+ * its slot, and rnd_wires_close_gid() those of its address @idx. Both tell the clients at
+ * the other ends.
  */
 void rnd_wires_close(struct rnd_client *client);
 /* Restores the wire of record @r between its two clients, if both were restored. */
@@ -382,15 +385,15 @@ struct rnd_client {
 	struct rnd_client *next;
 	struct rnd_server *server;
 	struct rnd_source sock;
-	/* pidfd, which becomes readable when the process dies. Closing the connection
-	 * would not show that if a fork child keeps a copy of the socket. -1: the kernel
-	 * is too old for it.
+	/* The pidfd, which becomes readable when the process dies. The connection alone
+	 * would not show that, because a fork child may keep a copy of the socket. -1:
+	 * the kernel is too old for pidfds.
 	 */
 	struct rnd_source pidfd;
 	uint64_t id;
 	int32_t pid;
-	/* the client has sent a hello with our protocol version; only such clients keep
-	 * rocind running
+	/* The client has sent a hello with the protocol version of this rocind. Only such
+	 * clients keep rocind running.
 	 */
 	bool is_greeted;
 	struct rnd_attachment attachment;
@@ -398,53 +401,56 @@ struct rnd_client {
 	struct rnd_taps taps;
 	uint32_t last_seq; /* number of the last request that was begun */
 	bool is_changed;   /* the keeper's copy is out of date */
-	/* The connection comes from a rocind that died. Its first message may be a
-	 * request that was executed already.
+	/* The connection comes from a rocind that has died. That rocind may have executed
+	 * the first message already.
 	 */
 	bool is_restored;
 };
 
-/* Takes over a client from a rocind that died. Descriptors that are used are taken out of
- * @r. Does nothing if the copy is not valid.
+/* Takes over a client from a rocind that has died. Takes the descriptors that it uses out
+ * of @r. Does nothing if @r is not a valid copy of a client.
  */
 void rnd_client_restore(struct rnd_server *server, struct rnd_record *r);
 /* Copies the client for the keeper. */
 void rnd_client_keep(struct rnd_client *client);
 
-/* Accepts a new connection. Closes @fd on failure, or if the process belongs to
- * another user.
+/* Makes a client of the new connection @fd. If that fails, or if the process belongs to
+ * another user, closes @fd.
  */
 void rnd_client_accept(struct rnd_server *server, int fd);
 
 /* Releases the slot and frees the client. */
 void rnd_client_close(struct rnd_client *client);
 
-/* Sends an event. A client whose socket buffer is full, because it does not read, is
- * closed. Returns true if the client still exists.
+/* Sends an event to the client. If its socket buffer is full, because it does not read,
+ * closes the client. Returns true if the client still exists.
  */
 bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd);
 
 /* ---- Fault rules ---- */
 
-/* rocind stores fault rules for future clients and sends them to present ones.
+/* rocind stores the fault rules, sends them to the present clients, and will send them to
+ * future ones.
  *
  * rocind passes the text on unchanged, as a sealed memfd. It parses the rules only for
  * the packets that it sends and receives itself, those of QP1 (cm/cm.h).
  */
 
-/* Are any rules set? rocind does not end as long as there are, even without clients. */
+/* Returns true if any fault rules are set. While this is so, rocind does not end, even
+ * without clients.
+ */
 bool rnd_faults_are_set(const struct rnd_server *server);
 
 /* Replaces the rules by those in the memfd of @pkt, which this function takes over. Sends
- * them to every attached client except @client, which gets an answer from the caller.
- * Returns 0; -EAGAIN (the rules have changed since @client read them); -EINVAL (no sealed
- * text of at most RN_FAULT_TEXT_MAX - 1 bytes); -ENOMEM; with an error text in @err.
+ * them to every attached client except @client; the caller must answer that one. Returns
+ * 0; -EAGAIN (the rules have changed since @client read them); -EINVAL (no sealed text of
+ * at most RN_FAULT_TEXT_MAX - 1 bytes); -ENOMEM; with an error text in @err.
  */
 int rnd_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
 		   size_t err_len);
 
-/* Sends @client the rules and their counts in processes that have ended. Returns 0, or
- * -errno of rn_ctl_send().
+/* Sends @client the rules, and how many packets they have seen and hit in processes that
+ * have ended. Returns 0, or -errno of rn_ctl_send().
  */
 int rnd_faults_answer(const struct rnd_client *client);
 
@@ -453,8 +459,8 @@ int rnd_faults_answer(const struct rnd_client *client);
  */
 int rnd_faults_greet(const struct rnd_client *client);
 
-/* Adds the counts in the client's stats page to those kept here. To be called before the
- * client is closed.
+/* The client is about to be closed: adds the counts of rules in its stats page to those
+ * that rocind keeps.
  */
 void rnd_faults_gather(struct rnd_client *client);
 
@@ -471,14 +477,14 @@ void rnd_faults_free(struct rnd_server *server);
  */
 int rnd_watch_open(void);
 
-/* Called when the socket is readable: compares the present state with what each client
- * knows, and reports the differences. It does not rely on single messages, so a lost
- * message does no harm.
+/* Called when the socket is readable: finds out which interfaces have changed, by
+ * comparing their present state with what each client knows, and reports the differences.
+ * It does not rely on single messages, so a lost message does no harm.
  */
 void rnd_watch_changed(struct rnd_server *server);
 
-/* Reports changes to one client, which may be closed by the call. Called after the client
- * has attached, because what it knows may be out of date.
+/* Reports the changes of its interface to one client. That may close the client. Must be
+ * called after the client has attached, because what it knows may be out of date.
  */
 void rnd_watch_update(struct rnd_client *client);
 

@@ -30,8 +30,8 @@ static int format(int fd, uint32_t size)
 		return -errno;
 	rn_capture_format(page, size);
 	munmap(page, RN_CAPTURE_CONTROL);
-	/* Seals the size, so that no process can truncate the memory and so make an
-	 * access to it fault.
+	/* The size is sealed, so that no process can truncate the memory; an access to
+	 * truncated memory would fault.
 	 */
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0
 		       ? -errno
@@ -120,8 +120,8 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 		       strerror(-ring));
 		return;
 	}
-	/* The capturing process is told first, so that it knows the device before packets
-	 * come.
+	/* The capturing process is told before the device, so that it knows the device
+	 * when packets come.
 	 */
 	tell_capture(capture, device, ring);
 	send_event(device, &msg, &ring, 1);
@@ -162,8 +162,8 @@ void rnd_taps_keep_all(struct rnd_server *server)
 		keep_ring(c);
 }
 
-/* Captures QP1 into @ring, which belongs to the client if that works. Returns 0 or
- * -errno.
+/* Captures the packets of QP1 into the ring @ring. On success, the client has taken over
+ * that descriptor. Returns 0 or -errno.
  */
 static int capture_cm(struct rnd_client *capture, int ring)
 {

@@ -16,9 +16,9 @@
 #include "transport/io/host/log.h"
 
 enum {
-	/* Messages read at a time, so that frequent changes of addresses do not delay
-	 * clients; the socket stays readable if there are more. An interface that comes
-	 * up sends about 10.
+	/* Maximum number of messages that are read at a time, so that frequent changes of
+	 * addresses do not delay clients. If there are more, the socket stays readable.
+	 * An interface that comes up sends about 10.
 	 */
 	NEWS_MAX = 64,
 };
@@ -62,8 +62,8 @@ static bool add_gid(struct rnd_client *client, unsigned idx, const struct rn_gid
 
 	if (rc == 0)
 		return tell_gid(client, idx, true);
-	/* An address under duplicate address detection cannot be bound yet; when the
-	 * detection ends, another message comes.
+	/* While duplicate address detection examines an address, it cannot be bound. When
+	 * the detection ends, another message comes.
 	 */
 	rn_log(rc == -EADDRNOTAVAIL ? RN_LOG_DEBUG : RN_LOG_WARN,
 	       "process %d does not get an address that appeared on %s: %s", client->pid,
@@ -101,8 +101,8 @@ static bool knows_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
 	return false;
 }
 
-/* Returns the index of the first unused entry of the GID table or, if there is none, of
- * an entry whose address has disappeared.
+/* Returns the index of the first unused entry of the GID table. If there is none, returns
+ * the index of an entry whose address the interface has lost.
  */
 static unsigned free_place(const struct rnd_attachment *a)
 {
@@ -137,9 +137,7 @@ void rnd_watch_update(struct rnd_client *client)
 	if (!a->watches)
 		return;
 	client->is_changed = true;
-	/* If this fails, the interface is gone with all its addresses, and @iface says
-	 * so.
-	 */
+	/* If this fails, the interface no longer exists. @iface then has no addresses. */
 	(void)rnd_iface_read(a->ifindex, &iface);
 	if (iface.knows_gids && (!update_known(client, &iface) ||
 				 (a->follows && !add_unknown(client, &iface))))
@@ -153,8 +151,8 @@ void rnd_watch_update(struct rnd_client *client)
 	}
 }
 
-/* NLMSG_OK() is used because mnl_nlmsg_ok() before libmnl 1.0.5 accepts any length from 2
- * GiB on.
+/* NLMSG_OK() is used in place of mnl_nlmsg_ok(), which before libmnl 1.0.5 accepts any
+ * length from 2 GiB on.
  */
 static void take_links(struct rnd_server *server, const void *news, int len)
 {
@@ -168,8 +166,8 @@ static void take_links(struct rnd_server *server, const void *news, int len)
 	}
 }
 
-/* Stops watching the socket if it cannot be read, for instance because a sandbox denies
- * it: it would stay readable, and rocind would try to read it for ever.
+/* If the socket cannot be read, for instance because a sandbox denies it, stops watching
+ * it. It would stay readable, and rocind would try to read it for ever.
  */
 static void stop_if_broken(struct rnd_server *server, int error)
 {

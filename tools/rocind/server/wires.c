@@ -23,8 +23,8 @@ struct rnd_wire {
 	/* The two clients. Index 0 is the one that asked for the local wire. */
 	struct rnd_client *end[2];
 	unsigned gid_idx[2]; /* index of the address at each end */
-	/* Number of the local wire in the table of each client; the same bit in the
-	 * doorbell page of that client belongs to the local wire.
+	/* Number of the local wire in the table of each of the two clients. In the
+	 * doorbell page of a client, the bit with this number belongs to this local wire.
 	 */
 	unsigned bit[2];
 	bool is_broken;
@@ -32,15 +32,15 @@ struct rnd_wire {
 	uint64_t number; /* a number that no other local wire has */
 };
 
-/* Minimum lifetime of a local wire. A client that has lost a local wire may get a new one
- * only after this time, because each one costs memory and work at the other end.
+/* A client that has lost a local wire may get a new one only this long (in ns) after the
+ * old one was made, because each one costs memory, and work at the other end.
  */
 #define LIFE_MIN RN_MSEC(1000)
 
 /* ---- Memory of the rings and doorbells ---- */
 
-/* Seals the size of the memory, so that no process can truncate it and so make an
- * access fault.
+/* Seals the size of the memory, so that no process can truncate it; an access to
+ * truncated memory would fault. Returns 0 or -errno.
  */
 static int seal_size(int fd)
 {
@@ -79,8 +79,8 @@ static int make_page(void)
 	return rc;
 }
 
-/* Initialises the rings and allocates the memory that they need at first: a lack of
- * memory can be reported here, but not later.
+/* Initialises the rings. Allocates the memory that they need at first, because a lack of
+ * memory can be reported here, but not later. Returns 0 or -errno.
  */
 static int format_rings(int fd)
 {
@@ -117,8 +117,8 @@ static int make_rings(void)
 
 /* ---- Events to clients ---- */
 
-/* Sends an event. If the client's socket buffer is full, shuts its connection down; the
- * client is freed later.
+/* Sends an event to a client. If its socket buffer is full, shuts its connection down;
+ * the client is freed later.
  */
 static void send_event(struct rnd_client *client, const void *msg)
 {
@@ -150,8 +150,8 @@ static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 	send_event(client, &msg);
 }
 
-/* Tells a client that it gets no local wire. The event is dropped if the client's socket
- * buffer is full.
+/* Tells a client that it gets no local wire, because of the error @err. If its socket
+ * buffer is full, it is not told.
  */
 static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 			   int err)
@@ -164,8 +164,8 @@ static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *
 }
 
 /* Opens the pipe @fd once more, as a separate open file. O_NONBLOCK is a flag of the open
- * file: a process that shares the file could clear the flag and so make others block.
- * Return: a descriptor, or -errno.
+ * file: if a process shared it, that process could clear the flag and so make others
+ * block. Returns a descriptor, or -errno.
  */
 static int reopen(int fd)
 {
@@ -178,8 +178,9 @@ static int reopen(int fd)
 	return own < 0 ? -errno : own;
 }
 
-/* Opens the event @fd for one client. An eventfd cannot be opened again, so that its open
- * file is shared. Return: a descriptor that the caller closes, or -errno.
+/* Opens the event @fd (a pipe or an eventfd) for one client. An eventfd cannot be opened
+ * again, so its open file is shared. Returns a descriptor that the caller must close, or
+ * -errno.
  */
 static int event_for_client(int fd)
 {
@@ -234,10 +235,9 @@ static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 
 /* ---- Making and ending local wires ---- */
 
-/* Makes the descriptor through which a process is woken: a pipe, or an eventfd where
- * pipes cannot be opened again (no /proc). It is non-blocking, because the peer writes to
- * it, too, and could fill it.
- * Return: a descriptor for both ends, or -errno.
+/* Makes the event by which a process is woken: a pipe or, where pipes cannot be opened
+ * again (no /proc), an eventfd. It is non-blocking, because the peer writes to it, too,
+ * and could fill it. Returns a descriptor for both ends, or -errno.
  */
 static int make_event(void)
 {
@@ -245,8 +245,8 @@ static int make_event(void)
 
 	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
 		return -errno;
-	/* Reduces the pipe to one page of memory, since a user may have 16384 pages in
-	 * pipes and the default is 16. It holds 512 wake-ups.
+	/* Reduces the pipe to one page of memory: a user may have 16384 pages in pipes,
+	 * and a pipe has 16 by default. One page holds 512 wake-ups.
 	 */
 	(void)fcntl(ends[1], F_SETPIPE_SZ, 4096);
 	event = reopen(ends[0]);
@@ -286,8 +286,8 @@ static int find_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
 	return -1;
 }
 
-/* Finds the client that has the slot and the address of @ends, and the index of
- * that address.
+/* Finds the client that has the slot and the address that @ends names as the other end.
+ * Sets *@gid_idx to the index of that address. Returns NULL if there is none.
  */
 static struct rnd_client *find_peer(const struct rnd_client *client,
 				    const struct rn_ctl_ends *ends, int *gid_idx)
@@ -326,8 +326,9 @@ static struct rnd_wire *find_wire(const struct rnd_client *client,
 	return NULL;
 }
 
-/* Finds a free number for a local wire. Numbers are used in turn, because the client may
- * not yet have read the event that ended an earlier local wire of the same number.
+/* Finds a free number for a local wire. Numbers are used in turn: an earlier local wire
+ * with the same number may have ended, and the client may not have read the event about
+ * that yet.
  */
 static int find_place(const struct rnd_wires *wires)
 {
@@ -371,7 +372,8 @@ static void unlink_wire(struct rnd_wire *w)
 	free(w);
 }
 
-/* Fills in @w, except the numbers of the local wire. Returns 0 or a positive errno value.
+/* Fills in @w for a local wire between @client and the other end, except its numbers.
+ * Returns 0 or a positive errno value.
  */
 static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 		     const struct rn_ctl_ends *ends)
@@ -408,8 +410,9 @@ static int choose_places(struct rnd_wire *w)
 	return 0;
 }
 
-/* Makes the rings and passes them to both clients, first to the one that did not ask, so
- * that it polls the local wire before packets come.
+/* Makes the rings and sends them to both clients. The one that has not asked gets them
+ * first, so that it polls the local wire before packets come. Returns 0 or a positive
+ * errno value.
  */
 static int hand_out(const struct rnd_wire *w)
 {
@@ -421,8 +424,8 @@ static int hand_out(const struct rnd_wire *w)
 	rc = tell_up(w, 1, rings);
 	if (rc == 0) {
 		rc = tell_up(w, 0, rings);
-		/* The client that asked gets no local wire, so the other client must be
-		 * told that its wire has ended.
+		/* The client that has asked does not get the local wire. So the other
+		 * client, which has got it, must be told that it has ended.
 		 */
 		if (rc) {
 			struct rn_ctl_ends ends = ends_of(w, 1);
@@ -434,7 +437,8 @@ static int hand_out(const struct rnd_wire *w)
 	return -rc;
 }
 
-/* Copies @plan and links the copy at both ends. Returns NULL if out of memory. */
+/* Copies @plan, and links the copy at both clients. Returns NULL if there is no memory.
+ */
 static struct rnd_wire *add_wire(const struct rnd_wire *plan)
 {
 	struct rnd_wire *w = malloc(sizeof(*w));
@@ -464,7 +468,7 @@ static int add_new_wire(const struct rnd_wire *plan)
 	return 0;
 }
 
-/* Makes a local wire and passes it to both clients. Returns 0 or a positive errno value.
+/* Makes a local wire and sends it to both clients. Returns 0 or a positive errno value.
  */
 static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 {
@@ -477,8 +481,8 @@ static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		err = add_new_wire(&w);
 	if (err)
 		return err;
-	/* A successor must know every wire that a client has, so the wire is committed
-	 * before it is handed out.
+	/* A successor of rocind must know every local wire that a client has. So the wire
+	 * is committed to the keeper before clients get it.
 	 */
 	rnd_server_commit(client->server);
 	err = hand_out(&w);
@@ -511,8 +515,8 @@ static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
 	unsigned role = w->end[0] == client ? 0 : 1;
 	struct rnd_client *peer = w->end[!role];
 	struct rn_ctl_ends theirs = ends_of(w, !role);
-	/* True if the client at the other end has been notified already, or will be when
-	 * rocind ends.
+	/* True if the client at the other end knows already that the wire ends, or will
+	 * be told when rocind ends.
 	 */
 	bool knows = w->is_broken || client->server->stopping;
 
@@ -529,16 +533,16 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	int err;
 
 	if (w && !is_broken && ends->lost == RND_WIRE_UNKNOWN) {
-		/* The rocind that died was about to hand the wire out; whether it did is
-		 * not known.
+		/* The rocind that has died was about to send this wire to its clients. It
+		 * is not known whether it did.
 		 */
 		struct rn_ctl_ends own = ends_of(w, role);
 
 		close_wire(w, client);
 		tell_down(client, &own, 0);
 	} else if (w && !is_broken) {
-		/* The wire exists already. If the client has not lost it, both clients
-		 * have asked for it at the same time.
+		/* The wire exists already. Unless the client has lost it, both clients
+		 * have asked for it at the same time, so there is nothing to do.
 		 */
 		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
 			return;

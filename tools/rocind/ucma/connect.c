@@ -20,7 +20,8 @@ static void copy_data(struct rdma_ucm_conn_param *conn, const struct rn_cm_event
 }
 
 /* Fills in what the peer has requested or granted. Responder resources and initiator
- * depth are those of our side: the peer's responder resources limit our initiator depth.
+ * depth are those of this side: the responder resources of the peer are the limit of this
+ * side's initiator depth.
  */
 static void fill_conn(struct rnd_event *out, const struct rn_cm_event *ev, uint32_t skip)
 {
@@ -49,8 +50,8 @@ static void fill_ud(struct rnd_event *out, const struct rn_cm_event *ev, uint32_
 	memcpy(ud->private_data, ev->data + skip, ud->private_data_len);
 }
 
-/* Answers a repeated request with an MRA, because the program may take long to accept.
- * (There is no MRA for SIDR.)
+/* A request was repeated. Answers it with an MRA, because the program may take long to
+ * accept. (There is no MRA for SIDR.)
  */
 static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 {
@@ -60,7 +61,9 @@ static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 
 /* ---- Events of requests ---- */
 
-/* Sets source and destination of a new id, from the IP CM header of the request. */
+/* Sets source and destination of a new id for a request. They come from the IP CM header
+ * of the request.
+ */
 static void set_ends(struct rnd_id *id, const struct rn_cm_ip_hdr *hdr, uint16_t port,
 		     uint32_t scope)
 {
@@ -112,8 +115,8 @@ static void on_request(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_even
 	if (!out) {
 		if (id)
 			rnd_id_destroy(id, now);
-		/* The REJ has the reason RN_CM_REJ_CONSUMER, which Linux also sends when
-		 * it is out of memory.
+		/* This sends a REJ with the reason RN_CM_REJ_CONSUMER. Linux sends the
+		 * same when it has no memory.
 		 */
 		rn_cm_close(ucma->cfg.cm, now, ev->conn);
 		return;
@@ -226,8 +229,8 @@ enum {
 
 /* ---- Listening ---- */
 
-/* Restricts the listener to requests for the address of the id; of a wildcard address
- * only the IP version is compared.
+/* Fills in the listener of an id, so that it gets only requests for the address of the
+ * id. If that is a wildcard address, only the IP version is compared.
  */
 static void fill_listener(struct rnd_id *id, uint32_t backlog)
 {
@@ -306,8 +309,8 @@ enum {
 	REQUEST_DATA_MAX = RN_CM_IP_HDR_LEN + UINT8_MAX
 };
 
-/* Builds the private data of a request: the IP CM header, followed by the program's
- * private data.
+/* Builds the private data of a request in @data: the IP CM header, and behind it the
+ * private data of the program.
  */
 static void put_header(const struct rnd_id *id, struct rn_cm_offer *offer,
 		       uint8_t data[REQUEST_DATA_MAX])
@@ -399,13 +402,13 @@ int rnd_cmd_accept(struct rnd_call *c, const union rnd_command *in)
 		return rc;
 	if (id->state != RND_ID_CONNECT || !id->conn)
 		return -EINVAL;
-	/* Without parameters this is the active side's command after CONNECT_RESPONSE, by
-	 * which it reports that it is ready.
+	/* If the command has no parameters, it is the command of the active side after
+	 * CONNECT_RESPONSE: the program reports that it is ready.
 	 */
 	rc = cmd->conn_param.valid ? accept_id(id, c->now, cmd)
 				   : rn_cm_ready(c->ch->ucma->cfg.cm, id->conn, NULL, 0);
-	/* Reject the connection on an error, so that the peer does not wait for a reply
-	 * until its timeout.
+	/* After an error the connection is rejected. Otherwise the peer would wait for a
+	 * reply until its timeout.
 	 */
 	if (rc)
 		rn_cm_reject(c->ch->ucma->cfg.cm, c->now, id->conn, &no);
@@ -446,8 +449,9 @@ int rnd_cmd_reject(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Commands of both sides ---- */
 
-/* Finds an id by number and serial. Looks in all channels, because the id may have been
- * migrated to another one since the program made the call.
+/* Finds an id by its number and its serial. Searches all channels, because the id may
+ * have been migrated to another channel since the program made the call. Returns 0 or
+ * -errno.
  */
 static int find_by_serial(struct rnd_call *c, uint32_t number, struct rnd_id **id)
 {
@@ -470,8 +474,8 @@ int rnd_cmd_disconnect(struct rnd_call *c, const union rnd_command *in)
 		return rc;
 	if (!id->conn)
 		return -EINVAL;
-	/* A DREQ is sent if there is a connection. The command succeeds in any case, as
-	 * the program's QP goes to ERR in any case.
+	/* If there is a connection, this sends a DREQ. The command succeeds even if there
+	 * is none, because the program's QP goes to ERR in any case.
 	 */
 	if (id->qp_type != IBV_QPT_UD)
 		rn_cm_disconnect(c->ch->ucma->cfg.cm, c->now, id->conn, NULL, 0);

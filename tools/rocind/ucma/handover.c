@@ -2,8 +2,8 @@
 /* handover.c - copies ids, connections, multicast groups and events for a successor of
  * this process, and restores them from such copies.
  *
- * Objects that may have changed are in lists. They are copied when the command, packet or
- * timer that changed them has been processed.
+ * Objects that may have changed are in lists. When the command, packet or timer that has
+ * changed them has been processed, they are copied.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ struct numbers {
 	struct rn_cm_numbers cm;
 };
 
-/* The saved state of an id: the struct without its pointers, and the numbers of the
- * objects that they point to.
+/* The saved state of an id: the members of the struct that are no pointers and, in place
+ * of the pointers, the numbers of the objects to which they point.
  */
 struct saved_id {
 	struct rnd_id id;
@@ -121,8 +121,8 @@ static void keep_conn(struct rnd_ucma *ucma, uint32_t index)
 		rnd_ucma_forget(ucma, RND_UCMA_CONN, index);
 		return;
 	}
-	/* The buffer is allocated once and used again for each connection, as thousands
-	 * may change within a second.
+	/* The buffer is allocated once and used for all connections, because thousands of
+	 * them may change within a second.
 	 */
 	if (!ucma->conn_copy)
 		ucma->conn_copy = malloc(conn_copy_len());
@@ -213,8 +213,9 @@ static int restore_numbers(struct rnd_ucma *ucma, const struct numbers *n)
 	return 0;
 }
 
-/* Until rnd_ucma_restored(), the pointers to the connection and to the listener of an id
- * hold their numbers, plus one.
+/* While objects are restored, an id has numbers of its connection and its listener, plus
+ * one, in place of the pointers to them. rnd_ucma_restored() replaces them by the
+ * pointers.
  */
 static void *number_as_pointer(uint32_t number)
 {
@@ -381,8 +382,8 @@ void rnd_ucma_restored(struct rnd_ucma *ucma)
 		id->conn = rn_cm_conn_at(ucma->cfg.cm, pointer_as_number(id->conn));
 		if (id->conn)
 			rn_cm_set_user(id->conn, id);
-		/* The id of a request is linked after its listener in the list, since the
-		 * listener must be destroyed first.
+		/* The id of a request must be behind its listener in the list, because
+		 * the listener must be destroyed first.
 		 */
 		if (id->asked_for) {
 			rn_list_remove(&id->link);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* id.h - ids, their events, and the channels that they belong to. Private to this folder.
+/* id.h - ids, their events, and the channels to which they belong. Only files of this
+ * folder include it.
  */
 #ifndef RND_UCMA_ID_H
 #define RND_UCMA_ID_H
@@ -13,8 +14,8 @@
 #include "transport/container/list.h"
 #include "ucma.h"
 
-/* States of an id, as in cma.c; without those between query and result, since addresses
- * and routes are resolved at once here.
+/* States of an id, as in cma.c of Linux. The states between a query and its result do not
+ * exist here, because addresses and routes are resolved at once.
  */
 enum rnd_id_state {
 	RND_ID_IDLE,
@@ -81,8 +82,8 @@ struct rnd_mcast {
 struct rnd_id {
 	uint32_t number;
 	uint64_t serial;
-	/* the program's number for the id; 0: the id was made for a request that the
-	 * program has not accepted yet
+	/* Number that the program has given to the id. 0: the id was made for a
+	 * connection request, and the program has not accepted it yet.
 	 */
 	uint64_t uid;
 	struct rnd_ucma_channel *ch;
@@ -104,8 +105,8 @@ struct rnd_id {
 
 	struct rn_cm_listener listener;
 	struct rn_cm_conn *conn; /* connection of the id, or NULL */
-	/* listener of the request that made this id; NULL once GET_EVENT has reported
-	 * the request
+	/* If the id was made for a connection request: the listener that has got the
+	 * request. NULL after GET_EVENT has reported the request.
 	 */
 	struct rnd_id *asked_for;
 	uint32_t psn; /* first PSN that the id's QP is to receive */
@@ -157,8 +158,8 @@ struct rnd_ucma {
 struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
 			  uint8_t qp_type);
 
-/* Finds the id with this number in the channel. Returns 0, -ENOENT, or -EINVAL if the id
- * belongs to another channel.
+/* Finds the id with the number @number in channel @ch. Returns 0; -ENOENT if it does not
+ * exist; or -EINVAL if it belongs to another channel.
  */
 int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id);
 
@@ -169,7 +170,7 @@ uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
 /* ---- Noting changes for handover.c ---- */
 
-/* These functions note that an object is about to change, or has just been made. */
+/* The caller reports that an object is about to change, or has just been made. */
 static inline void rnd_id_touch(struct rnd_id *id)
 {
 	if (!rn_list_is_linked(&id->changed))
@@ -196,8 +197,8 @@ static inline void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_ki
 		ucma->cfg.ops->forget(ucma->cfg.ctx, kind, number);
 }
 
-/* Puts an object under its number. Returns false if out of memory, or if another object
- * has the number.
+/* Enters an object in the table, under its number. Returns false if there is no memory,
+ * or if another object has the number.
  */
 bool rnd_table_put(struct rnd_table *t, void *object, uint32_t number);
 /* Finds or makes the entry of a device (ucma.c). */
@@ -208,16 +209,17 @@ void *rnd_table_get(const struct rnd_table *t, uint32_t number);
 
 /* ---- Events ---- */
 
-/* Queues an event. Returns the event, whose parameters the caller fills in; NULL if out
- * of memory, or if the program has not accepted the id yet.
+/* Queues an event for the program. Returns the event, whose parameters the caller must
+ * fill in. Returns NULL if there is no memory, or if the program has not accepted the id
+ * yet.
  */
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 				  int status);
 
 /* ---- Commands ---- */
 
-/* A command in the layout of <rdma/rdma_user_cm.h>. If the program has written fewer
- * bytes, the rest is zero.
+/* A command, in the layout of <rdma/rdma_user_cm.h>. If the program has written fewer
+ * bytes than the struct has, the rest is zero.
  */
 union rnd_command {
 	struct rdma_ucm_create_id create_id;
@@ -260,17 +262,19 @@ rnd_call_fn rnd_cmd_query_route, rnd_cmd_query, rnd_cmd_init_qp_attr;
 /* Finds the device of this channel that has the address; NULL: none has. */
 struct rnd_ucma_dev *rnd_find_dev(const struct rnd_ucma_channel *ch,
 				  const struct rnd_address *addr);
-/* Returns the index of @gid in the device's GID table; 0 if it is not in there. */
+/* Returns the index of @gid in the GID table of the device. Returns 0 if the table does
+ * not contain it.
+ */
 uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
 int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
-/* Fills in the answer of QUERY_ROUTE, for the command and for the board, where answers
- * are published (query.c).
+/* Fills in the answer to QUERY_ROUTE about the id. Both the command and the board, on
+ * which answers are published, use it (query.c).
  */
 void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp);
-/* Fills in the answer of INIT_QP_ATTR for QP state @state, for the command and for the
- * board. Returns 0 or -EINVAL.
+/* Fills in the answer to INIT_QP_ATTR about the id, for QP state @state. Both the command
+ * and the board, on which answers are published, use it. Returns 0 or -EINVAL.
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);

@@ -125,7 +125,9 @@ static bool speaks_one_family(const struct rnd_port_user *u)
 	return u->v6only || u->src.family == AF_INET;
 }
 
-/* May @u use @port in addition to the present users of the port? Returns 0 or -errno. */
+/* Returns 0 if @u may use @port in addition to those that already use it, or -errno.
+ * @reuse: @u permits that others use the port, too.
+ */
 static int check(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port,
 		 bool reuse)
 {
@@ -152,8 +154,8 @@ static bool may_differ(const struct rnd_address *a, const struct rnd_address *b)
 	return !rnd_address_is_any(a) && !rnd_address_is_any(b) && !is_same_address(a, b);
 }
 
-/* May @u have the ephemeral port @port? It may be shared by connections that differ in
- * source or destination.
+/* Returns true if @u may have the ephemeral port @port. Connections may share it if they
+ * differ in source or destination.
  */
 static bool is_unique(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port)
 {

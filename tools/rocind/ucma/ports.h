@@ -26,7 +26,9 @@ enum {
 	RND_SOCKADDR_MAX = 28
 };
 
-/* Returns the size of a socket address of this family; 0: the family is not supported. */
+/* Returns the size in bytes of a socket address of this family; 0 if the family is not
+ * supported.
+ */
 size_t rnd_address_size(uint16_t family);
 
 /**
@@ -37,8 +39,8 @@ size_t rnd_address_size(uint16_t family);
  */
 int rnd_address_read(struct rnd_address *a, const void *sa, size_t len);
 
-/* Writes the address as a socket address; all zero if it has no family.
- * Return: rnd_address_size().
+/* Writes @a as a socket address to @sa. If @a has no family, writes zeros. Returns
+ * rnd_address_size() of the family.
  */
 size_t rnd_address_write(const struct rnd_address *a, uint8_t sa[RND_SOCKADDR_MAX]);
 
@@ -48,8 +50,8 @@ bool rnd_address_is_localhost(const struct rnd_address *a);
 
 /* ---- Ports in use ---- */
 
-/* The address and port of one id, and its entry in the table of ports. The caller fills
- * in the first part before rnd_port_take().
+/* The address and port of one id, and its entry in the table of ports. The caller must
+ * fill in the address before it calls rnd_port_take().
  */
 struct rnd_port_user {
 	enum rn_cm_port_space ps;
@@ -85,14 +87,13 @@ void rnd_ports_init(struct rnd_ports *p, uint16_t first, uint16_t last, uint16_t
  */
 int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random);
 
-/* Makes the port of @u, which is going to listen, exclusive: no other id may have the
- * same address and port, even with REUSEADDR.
- * Return: 0, or an error of rnd_port_take().
+/* @u is going to listen: makes its port exclusive, so that no other id may have the same
+ * address and port, even with REUSEADDR. Returns 0, or an error of rnd_port_take().
  */
 int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u);
 
-/* Restores an entry: adds @u with the port src.port, which an earlier rocind has given to
- * it.
+/* An earlier rocind has given @u the port src.port. Enters @u in the table with this
+ * port.
  */
 void rnd_port_restore(struct rnd_ports *p, struct rnd_port_user *u);
 

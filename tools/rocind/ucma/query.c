@@ -67,8 +67,8 @@ int rnd_cmd_query_route(struct rnd_call *c, const union rnd_command *in)
 	if (rc)
 		return rc;
 	rnd_answer_route(id, &resp);
-	/* Leaves out the last fields: librdmacm has preset them for devices that it knows
-	 * by name.
+	/* Leaves out the last members, because librdmacm has set them already for devices
+	 * that it knows by name.
 	 */
 	return rnd_call_answer(c, &resp,
 			       offsetof(struct rdma_ucm_query_route_resp, ibdev_index));
@@ -76,7 +76,9 @@ int rnd_cmd_query_route(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Command QUERY ---- */
 
-/* Fills in the known properties of the id's device; zeros if it has no device. */
+/* Returns the properties of the id's device that are known. All are zero if the id has no
+ * device.
+ */
 static struct rdma_ucm_query_addr_resp addr_of_device(const struct rnd_id *id)
 {
 	struct rdma_ucm_query_addr_resp resp = { 0 };
@@ -278,8 +280,8 @@ static void attr_rts(const struct rnd_id *id, struct ib_uverbs_qp_attr *attr)
 	attr->max_rd_atomic = qp->max_rd_atomic;
 }
 
-/* Returns the attributes that a QP needs in state @state. For UD QPs only INIT needs any;
- * librdmacm knows those of RTR and RTS itself.
+/* Fills in the attributes that a QP needs in state @state. UD QPs need some only in INIT;
+ * librdmacm itself knows those for RTR and RTS.
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr)

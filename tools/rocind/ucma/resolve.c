@@ -50,9 +50,9 @@ static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma
 			      rn_gid_is_link_local(gid) ? dev->nd.ifindex : 0);
 }
 
-/* Receives packets to QP1 of all addresses of the program's devices, for a wildcard
- * address. An address that cannot be held, for instance because another program has the
- * UDP port, is left out, as long as another one can be held.
+/* For a wildcard address: receives packets to QP1 of all addresses of the program's
+ * devices. An address that cannot be held, for instance because another program has the
+ * UDP port, is left out, unless no address can be held. Returns 0 or -errno.
  */
 static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool only)
 {
@@ -90,9 +90,9 @@ static int take_port(struct rnd_id *id, const struct rnd_address *addr)
 	return rc;
 }
 
-/* Replaces the loopback address by the wildcard, unless a device has that address
- * (cma_any_addr() in cma.c). Other addresses of 127.0.0.0/8 stay as they are, since
- * devices can have them.
+/* Returns @addr or, if it is the loopback address and no device has that address, the
+ * wildcard (cma_any_addr() in cma.c). Other addresses of 127.0.0.0/8 are never replaced,
+ * because devices can have them.
  */
 static struct rnd_address own_or_any(const struct rnd_ucma_channel *ch,
 				     const struct rnd_address *addr)
@@ -173,8 +173,8 @@ static bool fits(const void *sa, uint16_t size)
 	return size && size == rnd_address_size(family);
 }
 
-/* Binds an id. librdmacm also uses this command to find out whether there are InfiniBand
- * addresses (AF_IB); there are none.
+/* Executes BIND. librdmacm also uses this command to find out whether there are
+ * InfiniBand addresses (AF_IB); there are none.
  */
 int rnd_cmd_bind(struct rnd_call *c, const union rnd_command *in)
 {
@@ -193,8 +193,9 @@ int rnd_cmd_bind(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Resolving addresses and routes ---- */
 
-/* Finds the device for a route, and the source address on it: the preferred source
- * address of the route, or else the first suitable address of the device.
+/* Returns the device for a route. Sets *@src to the source address: the one that the
+ * route prefers, or else the first suitable one of the device. Returns NULL if there is
+ * none.
  */
 static struct rnd_ucma_dev *choose_dev(const struct rnd_id *id,
 				       const struct rnd_ucma_route *route,
@@ -251,8 +252,9 @@ static int loop_back(struct rnd_id *id)
 	return -ENODEV;
 }
 
-/* Finds the route to the destination, and so the device and the source address. Returns
- * 0, -errno for the caller, or a positive errno for the event ADDR_ERROR.
+/* Finds the route to the destination of the id, and so its device and source address.
+ * Returns 0; -errno, with which the command fails; or a positive errno, which the event
+ * ADDR_ERROR reports.
  */
 static int find_way(struct rnd_id *id)
 {
@@ -316,7 +318,9 @@ static int resolve(struct rnd_id *id, const struct rnd_address *src,
 	return 0;
 }
 
-/* Resolves a destination. The family of @src_sa is 0 if the program gives no source. */
+/* Resolves a destination for an id. If the family of @src_sa is 0, the program has given
+ * no source.
+ */
 static int resolve_between(struct rnd_call *c, uint32_t number, const void *src_sa,
 			   const void *dst_sa, size_t len)
 {

@@ -18,8 +18,8 @@
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, int status)
 {
 	struct rnd_ucma_channel *ch = id->ch;
-	/* Until the program has accepted the id, the program does not know the id and
-	 * gets no events for it.
+	/* If the program has not accepted the id, it does not know the id, and gets no
+	 * events for it.
 	 */
 	struct rnd_event *ev = id->uid ? calloc(1, sizeof(*ev)) : NULL;
 
@@ -52,7 +52,7 @@ static void event_free(struct rnd_event *ev)
 
 /* ---- Publishing answers on the board ---- */
 
-/* Publishes in memory that programs can read (the board, cm_board.h) the answers that
+/* Publishes on the board (memory that programs can read, cm_board.h) the answers that
  * QUERY_ROUTE and INIT_QP_ATTR would give about each id.
  */
 
@@ -254,8 +254,8 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 {
 	struct rnd_id *found = rnd_table_get(&ch->ucma->ids, number);
 
-	/* An id made for a request does not exist for the program until GET_EVENT has
-	 * reported the request.
+	/* An id that was made for a connection request does not exist for the program
+	 * until GET_EVENT has reported the request.
 	 */
 	if (!found || found->asked_for)
 		return -ENOENT;
@@ -306,8 +306,8 @@ static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_n
 		if (ev->id != id || (mcast && ev->mcast != mcast))
 			continue;
 		event_free(ev);
-		/* The id made for a request is freed as well, since the program will
-		 * never hear of the request. That id has no events.
+		/* The id that was made for a connection request is freed, too, because
+		 * the program will never hear of the request. That id has no events.
 		 */
 		if (asked_for)
 			free_id(asked_for, now);
@@ -328,9 +328,9 @@ static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	rnd_id_touch(id);
 }
 
-/* Moves an id with its events to another channel. Ids of requests in these events move
- * after it, so that they come behind their listener in the list; the listener must be
- * destroyed first.
+/* Moves an id with its events to another channel. If events are about connection
+ * requests, the ids of these move after it, so that they come behind their listener in
+ * the list; the listener must be destroyed first.
  */
 static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 {
@@ -454,8 +454,9 @@ void rnd_ucma_describe(const struct rnd_ucma_channel *ch,
 
 /* ---- Channels ---- */
 
-/* Finds or makes the entry of a device. A device of the same name and interface has one
- * entry, even if several programs have it.
+/* Returns the entry of a device, which is made if there is none. Devices with the same
+ * name and interface have one entry, even if several programs have them. Returns NULL if
+ * there is no memory.
  */
 struct rnd_ucma_dev *rnd_know_dev(struct rnd_ucma *ucma, const struct rn_netdev *nd)
 {
@@ -652,8 +653,9 @@ static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Commands about multicast groups ---- */
 
-/* On RoCE a multicast group is an IP multicast group. Joining requires only an address;
- * the network is notified when the program attaches its QP to the group.
+/* On RoCE a multicast group is an IP multicast group. Joining it requires only an
+ * address. The network learns of the membership when the program attaches its QP to the
+ * group.
  */
 
 enum {
@@ -693,8 +695,8 @@ static int join(struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
-	/* A group without address (a wildcard) is refused: for it the interface would
-	 * have to choose an address.
+	/* A wildcard in place of a group address is refused: the interface would have to
+	 * choose an address.
 	 */
 	if (!id->dev || id->qp_type != IBV_QPT_UD ||
 	    (id->state != RND_ID_BOUND && id->state != RND_ID_ADDR_RESOLVED) ||

@@ -49,46 +49,50 @@ enum rnd_ucma_kind {
 };
 
 struct rnd_ucma_ops {
-	/* Receives the packets to QP1 of an address from now on, as long as
-	 * rnd_ucma_wants() returns true for it. Returns 0 or -errno.
+	/* Makes this process receive the packets to QP1 of an address, as long as
+	 * rnd_ucma_wants() returns true for the address. Returns 0 or -errno.
 	 */
 	int (*hold)(void *ctx, const struct rn_gid *gid, uint32_t scope);
-	/* Queries the routing table. @src: source address to be used, or NULL.
-	 * Return: 0, or an error such as -ENETUNREACH or -EHOSTUNREACH.
+	/* Queries the routing table about the destination @dst. @src: source address that
+	 * must be used; NULL: any. Returns 0, or an error such as -ENETUNREACH or
+	 * -EHOSTUNREACH.
 	 */
 	int (*route)(void *ctx, const struct rn_gid *dst, uint32_t scope,
 		     const struct rn_gid *src, struct rnd_ucma_route *out);
 	/* Is @gid an address of this machine, whether or not a device has it? */
 	bool (*is_local)(void *ctx, const struct rn_gid *gid);
-	/* Notifies the program of an event that was queued in the channel with
-	 * this @user.
+	/* Tells the program that an event was queued in its channel, which
+	 * rnd_ucma_open() has made with this @user.
 	 */
 	void (*ready)(void *ctx, void *user);
-	/* Publishes the answers about the id @number, which have changed; NULL: the id is
-	 * gone. The callee fills in @answers->channel, for the channel with this @user.
-	 * May be NULL.
+	/* Publishes the answers about the id @number, because they have changed. @answers
+	 * NULL: the id no longer exists. This function must fill in @answers->channel.
+	 * @user: that of the channel. May be NULL.
 	 */
 	void (*show)(void *ctx, void *user, uint32_t number,
 		     struct rn_cm_answers *answers);
-	/* Publishes what a program needs to know about an id or a multicast group after
-	 * the end of rocind. To be set if and only if `show' is.
+	/* Publishes what a program must know about an id or a multicast group after
+	 * rocind has ended. This pointer must be NULL if `show' is NULL, and must not be
+	 * NULL otherwise.
 	 */
 	void (*show_life)(void *ctx, void *user, enum rn_cm_kind kind, uint32_t number,
 			  struct rn_cm_life *life);
-	/* Copies an object to a place that outlives this process, in the place of an
-	 * earlier copy. May be NULL.
+	/* Copies an object to a place that outlives this process. The copy replaces an
+	 * earlier one. May be NULL.
 	 */
 	void (*keep)(void *ctx, enum rnd_ucma_kind kind, uint64_t number,
 		     const void *data, size_t len);
-	/* Removes a copy, if there is one. To be set if and only if `keep' is. */
+	/* Removes the copy of an object, if there is one. This pointer must be NULL if
+	 * `keep' is NULL, and must not be NULL otherwise.
+	 */
 	void (*forget)(void *ctx, enum rnd_ucma_kind kind, uint64_t number);
 };
 
 struct rnd_ucma_cfg {
 	const struct rnd_ucma_ops *ops;
 	void *ctx;
-	/* the connection manager, which outlives the ucma; nobody else gives it commands
-	 * or packets or takes its events
+	/* The connection manager. It must exist longer than the ucma, and nobody else may
+	 * give it commands or packets, or fetch its events.
 	 */
 	struct rn_cm *cm;
 	uint64_t seed; /* seed for PSNs and ephemeral ports */
@@ -98,7 +102,9 @@ struct rnd_ucma_cfg {
 	/* range of ephemeral ports, as in net.ipv4.ip_local_port_range */
 	uint16_t port_first;
 	uint16_t port_last;
-	/* lowest port that anyone may bind; 0: the user is root and may bind all */
+	/* Lowest port that every user may bind. 0: the user is root, and may bind all
+	 * ports.
+	 */
 	uint16_t port_free;
 	bool v6only; /* default of AFONLY, as in net.ipv6.bindv6only */
 };
@@ -130,16 +136,16 @@ uint32_t rnd_ucma_event_count(const struct rnd_ucma_channel *ch);
 struct rnd_call {
 	struct rnd_ucma_channel *ch;
 	rn_ns now;
-	/* head of the command as the program sent it; its member @from is not used, see
-	 * @from below
+	/* Head of the command as the program has sent it. Its member @from is not used;
+	 * @from below is used instead.
 	 */
 	const struct rn_cmdev_call *head;
 	/* @head->in_len bytes: command without its header; need not be aligned */
 	const void *in;
 	/* @head->option_len bytes that the command points to: the value of SET_OPTION */
 	const void *option;
-	/* For MIGRATE_ID: the channel that the command's descriptor belongs to; NULL: the
-	 * descriptor is no channel.
+	/* For MIGRATE_ID: the channel of the descriptor that the command names. NULL:
+	 * that descriptor is no channel.
 	 */
 	struct rnd_ucma_channel *from;
 	size_t answer_len; /* length of the answer in bytes; 0: there is no answer */
@@ -155,26 +161,26 @@ struct rnd_call {
  */
 int rnd_ucma_command(struct rnd_call *c);
 
-/* Ends a command: its answer has been sent, or cannot be sent. If the answer reported an
- * event, increases the published count of reported events.
+/* The caller reports that the answer to a command has been sent, or cannot be sent. If
+ * the answer has reported an event, the published number of reported events is increased.
  */
 void rnd_ucma_answered(struct rnd_ucma *ucma);
 
-/* Processes a MAD of the CM that came to QP1 of an address for which rnd_ucma_ops.hold()
- * was called. Return: that of rn_cm_receive().
+/* Processes a MAD of the CM that has come to QP1 of an address. rnd_ucma_ops.hold() was
+ * called for that address before. Returns what rn_cm_receive() returns.
  */
 bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
 
 /* Performs what is due at @now, as rn_cm_expire() does. */
 void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now);
 
-/* Reports that an interface has another link address: ids bound to its device, listening
- * ones too, get the event ADDR_CHANGE.
+/* The caller reports that an interface has got another link address. Ids that are bound
+ * to its device, listening ones too, get the event ADDR_CHANGE.
  */
 void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex);
 
-/* Does a channel have a device with this address? If so, rnd_ucma_ops.hold() stays
- * in force.
+/* Returns true if a channel has a device with this address. While this is so,
+ * rnd_ucma_ops.hold() stays in force.
  * @scope:	as in rnd_ucma_ops.hold()
  */
 bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid,
@@ -195,9 +201,9 @@ void rnd_ucma_keep_changes(struct rnd_ucma *ucma);
 /* Lets the next rnd_ucma_keep_changes() copy everything. */
 void rnd_ucma_mark_all_changed(struct rnd_ucma *ucma);
 
-/* Restores an object from a copy, into a ucma whose channels are open already with their
- * numbers. Objects come in the order of their kinds, events in the order of their
- * numbers. Return: 0, -EINVAL (not a valid copy), -ENOMEM.
+/* Restores an object from a copy. The channels must have been opened before, with their
+ * old numbers. The caller must restore the objects in the order of their kinds, and
+ * events in the order of their numbers. Returns 0, -EINVAL (not a valid copy) or -ENOMEM.
  */
 int rnd_ucma_restore(struct rnd_ucma *ucma, enum rnd_ucma_kind kind, uint64_t number,
 		     const void *data, size_t len);
@@ -211,8 +217,8 @@ struct rnd_ucma_counts {
 };
 void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out);
 
-/* Calls @visit with each id of the channel that has a device, or listens at all of them.
- * The member @pid of the argument is not set.
+/* Calls @visit with each id of the channel that has a device, or that listens at all
+ * devices. The member @pid of the argument is not set.
  */
 void rnd_ucma_describe(const struct rnd_ucma_channel *ch,
 		       void (*visit)(void *ctx, const struct rn_ctl_cm_id *id),
