@@ -13,8 +13,8 @@
 #include "transport/io/host/gid_sockaddr.h"
 
 enum {
-	/* Length of the LRH of an InfiniBand packet. The ICRC of RoCEv2 covers 8 bytes of
-	 * ones in its place.
+	/* Length in bytes of the LRH, the first header of an InfiniBand packet. RoCEv2
+	 * packets have none; their ICRC covers 8 bytes of ones in its place.
 	 */
 	LRH_LEN = 8,
 	IPV4_LEN = 20,
@@ -38,7 +38,8 @@ enum {
 	NEXT_DESTINATION = 60
 };
 
-/* Returns the length in bytes of the IPv4 header at @ip; 0 if it is not IPv4, or invalid.
+/* Returns the length in bytes of the IPv4 header at @ip, or 0 if the header is not IPv4
+ * or not valid.
  */
 static size_t ipv4_len(const uint8_t *ip, size_t len)
 {
@@ -52,7 +53,9 @@ static bool is_ipv6(const uint8_t *ip, size_t len)
 	return len >= IPV6_LEN && ip[0] >> 4 == 6;
 }
 
-/* Parses the IP header into @p. Returns the UDP header behind the IP header, or NULL. */
+/* Parses the IP header and stores its fields in @p. Returns the UDP header behind it, or
+ * NULL if there is none.
+ */
 static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t len)
 {
 	size_t v4 = ipv4_len(ip, len);
@@ -82,8 +85,9 @@ static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t le
 	return NULL;
 }
 
-/* Computes the ICRC over the header fields as captured, with ones in place of the fields
- * that routers may change. @ip_len: bytes of the IP header that the ICRC covers.
+/* Computes the ICRC of a packet from the header fields as they were captured. Fields that
+ * routers may change count as ones. @ip_len: number of bytes of the IP header that the
+ * ICRC covers.
  */
 static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_len)
 {
@@ -211,8 +215,8 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 	return true;
 }
 
-/* Returns the reason why an IPv6 packet was not parsed. Looks for a UDP header behind the
- * extension headers.
+/* Returns the reason why an IPv6 packet was not parsed. To find it, looks for a UDP
+ * header behind the extension headers.
  */
 static enum rn_packet_skip skipped_ipv6(const uint8_t *ip, size_t len)
 {

@@ -30,16 +30,16 @@ enum rn_packet_icrc {
 	RN_PACKET_ICRC_WRONG,
 	RN_PACKET_ICRC_NONE, /* the packet is too short to have an ICRC */
 	RN_PACKET_ICRC_CUT,  /* the capture lacks bytes that the ICRC covers */
-	/* The packet has IPv4 options, for which the specification defines no ICRC, and
-	 * the ICRC is right neither with the options nor without them.
+	/* The packet has IPv4 options, for which the specification defines no ICRC. The
+	 * ICRC is not right, whether it is computed with the options or without them.
 	 */
 	RN_PACKET_ICRC_OPEN,
 };
 
 struct rn_packet {
 	struct rn_flow flow;
-	/* the IP header is IPv4; the addresses in @flow have the same form for
-	 * both versions
+	/* The IP header is IPv4; false: it is IPv6. The addresses in @flow do not tell,
+	 * because they have the same form for both.
 	 */
 	bool is_ipv4;
 	bool has_df;	  /* IPv4: the don't-fragment bit is set; always true for IPv6 */
@@ -75,7 +75,7 @@ struct rn_packet {
  * @len:	Number of captured bytes from there
  *
  * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
- *	false for anything else, and then the content of @p is undefined. An empty
+ *	false for anything else; the content of @p is undefined then. An empty
  *	datagram to this port is no RoCEv2 packet: no device sends one.
  */
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
@@ -113,7 +113,7 @@ enum {
  * @text_len:	Size of @text; RN_PACKET_TEXT_MAX bytes are enough for every packet
  *
  * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
- *	false for anything else, and then nothing is written.
+ *	false for anything else; @text is unchanged then.
  */
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len);
 

@@ -126,8 +126,8 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 }
 
 /* ------------------------------------------------------- texts of a block's options */
-/* Returns the length in bytes of the UTF-8 character at @p; 0 if it is invalid, or a
- * control character, which could move a terminal's cursor.
+/* Returns the length in bytes of the UTF-8 character at @p. Returns 0 if it is invalid,
+ * or if it is a control character, which could move a terminal's cursor.
  */
 static unsigned character(const uint8_t *p, uint32_t len)
 {
@@ -151,8 +151,8 @@ static unsigned character(const uint8_t *p, uint32_t len)
 	return c < ' ' || (c >= 0x7f && c < 0xa0) ? 0 : n;
 }
 
-/* Appends the characters at @p to @text as far as there is room; a character that cannot
- * be shown becomes '?'.
+/* Appends the @len bytes at @p, which should be UTF-8 text, to @text, as far as @room
+ * allows. A character that cannot be shown becomes '?'.
  */
 static void add_text(char *text, size_t room, const uint8_t *p, uint32_t len)
 {
@@ -322,8 +322,8 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 }
 
 /* -------------------------------------- block lengths, and the choice of the parser */
-/* Finds out the byte order of the section that begins at @head. Returns false if @head is
- * no valid Section Header Block.
+/* Finds out which byte order the section that begins with @head has. Returns false if
+ * @head is not a valid Section Header Block.
  */
 static bool has_order(const uint8_t *head, bool *is_swapped)
 {

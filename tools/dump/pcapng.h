@@ -32,7 +32,9 @@ struct rn_pcapng_reader {
 	uint32_t interfaces, room;
 };
 
-/* The packet of a block. Texts are UTF-8 on one line, empty if the file has none. */
+/* The packet in a block. The texts are UTF-8, each one line. They are empty if the file
+ * does not have them.
+ */
 struct rn_pcapng_found {
 	uint16_t link_type; /* LINKTYPE_... */
 	int64_t time;	    /* time in ns since 1970; 0: no time, or out of range */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - the table of rules that captured packets are checked against, the table of
- * half-connections (see watch.h), the dispatch of packets, and the counters.
+/* watch.c - the table of rules that each captured packet is checked against, the table of
+ * half-connections (see watch.h), the function that passes packets to the checks, and the
+ * counters.
  */
 #include "watch.h"
 
@@ -170,8 +171,8 @@ static void fold(struct rn_watch_bucket *into, const struct rn_watch_bucket *b)
 	into->rtt_sum += b->rtt_sum;
 }
 
-/* Doubles the width of the time slices, by adding up pairs of them, so that they fill
- * half of the array.
+/* Doubles the width of the time slices: adds up each pair of them, so that they fill half
+ * of the array.
  */
 static void coarsen(struct rn_watch_flow *f)
 {
@@ -278,8 +279,8 @@ void rn_watch_count_credits(struct rn_watch_flow *f, rn_ns at, uint32_t credits)
 
 /* ---- Round trips ---- */
 
-/* Returns the bucket of a round trip time. Each doubling of the time has
- * RTT_STEPS buckets.
+/* Returns the number of the histogram bucket for a round trip time. There are RTT_STEPS
+ * buckets for each doubling of the time.
  */
 static unsigned rtt_bucket(rn_ns rtt)
 {
@@ -393,8 +394,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Processes a REP: from now on the QPNs and first PSNs of both sides are known. For a REP
- * that is sent again there is no stored REQ any more.
+/* Processes a REP. Afterwards the QPNs and first PSNs of both sides are known. If the REP
+ * is sent again, no REQ is stored for it any more.
  */
 static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 {
@@ -419,8 +420,8 @@ static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 			     min_u32(rep->init_depth, c->resp_res));
 }
 
-/* Processes a DREQ: from now on a packet whose PSN is not the expected one begins a
- * new connection.
+/* Processes a DREQ. Afterwards a packet with an unexpected PSN counts as the beginning of
+ * a new connection.
  */
 static void note_dreq(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
 {
@@ -527,8 +528,8 @@ static void count_findings(const struct rn_watch_job *job)
 	}
 }
 
-/* Would a receiver accept the packet? A packet that it drops says nothing about
- * the connection.
+/* Returns true if a receiver would accept the packet. A packet that it would drop tells
+ * nothing about the connection.
  */
 static bool is_taken(const struct rn_packet *p)
 {

@@ -120,8 +120,8 @@ struct rn_watch_finding {
 /* Why a request was sent again, as far as the capture shows. */
 enum rn_watch_cause {
 	RN_CAUSE_NONE, /* the packet was not sent again */
-	/* the packet came too soon to be a retransmission: duplicated by the network or
-	 * in the capture
+	/* Duplicated by the network or in the capture: the packet came too soon to be a
+	 * retransmission.
 	 */
 	RN_CAUSE_DOUBLE,
 	/* The packet is captured for the first time, but out of order: it came late, or
@@ -151,8 +151,8 @@ enum {
 
 /* The findings about one packet. */
 struct rn_watch_verdict {
-	/* Number of the half-connection of the request, or of the answered request;
-	 * RN_WATCH_NONE if unknown.
+	/* Number of the half-connection to which the request belongs, or the request that
+	 * this response answers. RN_WATCH_NONE: not known.
 	 */
 	uint32_t half;
 	bool is_response;
@@ -164,8 +164,8 @@ struct rn_watch_verdict {
 	/* The PSN shows that a new connection begins. */
 	bool starts_anew;
 	enum rn_watch_cause cause;
-	/* For a request that is sent again: the time since it was last sent. For a
-	 * response: its round trip time; 0: not known.
+	/* In ns; 0: not known. For a request that is sent again: the time since it was
+	 * last sent. For a response: the round trip time.
 	 */
 	rn_ns since;
 	unsigned findings;
@@ -191,8 +191,8 @@ struct rn_watch_counts {
 	uint64_t requests;   /* number of request packets, including those sent again */
 	uint64_t messages;   /* number of complete messages, each counted once */
 	uint64_t sent_bytes; /* number of bytes of payload; each packet is counted once */
-	/* Payload bytes that were acknowledged (on UC and UD: sent), and bytes that
-	 * were read.
+	/* Payload bytes of requests that were acknowledged (on UC and UD: sent), and
+	 * bytes that READs have read.
 	 */
 	uint64_t done_bytes;
 	uint64_t resent, resent_bytes;
@@ -226,7 +226,7 @@ struct rn_watch;
 
 /**
  * rn_watch_open() - Create a watch
- * @is_strict:	The network and the capture are known not to lose, duplicate or reorder
+ * @is_strict:	The network and the capture never lose, duplicate or reorder
  *	packets, so a suspicion is reported as a violation
  *
  * Return: the watch, or NULL if there is no memory.
@@ -254,8 +254,9 @@ const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
 /* Returns the number of the half-connection in the other direction, or RN_WATCH_NONE. */
 uint32_t rn_watch_peer(const struct rn_watch *w, uint32_t i);
 
-/* Returns a quantile of the measured round trip times: the time that the fraction @share
- * (0..1) of them does not exceed, with an error of at most 19 %; 0 if none was measured.
+/* Returns a quantile of the measured round trip times: the time in ns that is not
+ * exceeded by the fraction @share (0..1) of them. The error is at most 19 %. 0: none was
+ * measured.
  */
 rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share);
 

@@ -16,10 +16,11 @@ enum {
 	RN_WATCH_CALLS = 64,
 	/* A PSN at least this far from the expected one belongs to another connection. */
 	RN_WATCH_FAR = 1 << 17,
-	/* The same limit for the first packet of a message, which is more likely to begin
-	 * a new connection. A gap in the capture that is longer than this limit is
-	 * treated as a new connection, and breaks no rule. The random first PSN of a new
-	 * connection lies within the limit in one of 60 000 cases.
+	/* Limit like the one above, for the first packet of a message. This one is
+	 * smaller, because the first packet of a message is more likely to begin a new
+	 * connection. A gap in the capture that is longer than this limit is treated as a
+	 * new connection, and breaks no rule. The random first PSN of a new connection
+	 * lies within the limit in one of 60 000 cases.
 	 */
 	RN_WATCH_FAR_MESSAGE = 1 << 8,
 	/* maximum READs that are assumed to be outstanding where the number is unknown */
@@ -29,7 +30,9 @@ enum {
 /* A request packet, as it was first sent. */
 struct rn_watch_record {
 	struct rn_psn psn;
-	/* number of PSNs; 0: unknown, as this is a READ and the PMTU is unknown */
+	/* Number of PSNs that the request uses. 0: not known, because it is a READ and
+	 * the path MTU is not known.
+	 */
 	uint32_t span;
 	/* @span is only an upper limit, which follows from the PSN of the next request.
 	 */
@@ -38,18 +41,19 @@ struct rn_watch_record {
 	/* The request was sent again; a READ was sent again for its remaining data. */
 	bool is_resent, is_asked_anew;
 	bool is_done; /* READs and atomics: all responses were captured */
-	/* The rest of the READ, from @anew_at on, was requested again after responses
-	 * beyond that point had been captured. So a response at @anew_at answers the
-	 * new request.
+	/* The rest of the READ, from @anew_at on, was requested again when responses
+	 * behind that point had been captured already. So a response at @anew_at answers
+	 * the new request.
 	 */
 	bool is_anew_known;
-	/* PSN of the READ, counted from its start, from which on its data is
-	 * requested anew
+	/* The requester has requested the rest of this READ again. Number of the first
+	 * PSN of that rest, counted from the first PSN of the READ.
 	 */
 	uint32_t anew_at;
 	uint32_t payload_len;
 	uint32_t got; /* number of READ responses that came in order */
-	/* number of READ responses up to and including the last one that came after a gap
+	/* If READ responses were missing: number of responses up to and including the
+	 * last one that came behind the gap.
 	 */
 	uint32_t beyond;
 	uint64_t va;
@@ -81,9 +85,10 @@ struct rn_watch_flow {
 	 */
 	bool is_loose;
 	LIST_ENTRY(rn_watch_flow) loose;
-	/* Positions in the capture, as packet numbers: of the packet with which the
-	 * connection may have begun, of its last request, of the packet at which the peer
-	 * was assigned, and of the last response that certainly came from this peer.
+	/* Positions in the capture, as packet numbers. @begun: the packet with which the
+	 * connection may have begun. @asked: its last request. @paired: the packet at
+	 * which the peer was assigned. @confirmed: the last response that certainly came
+	 * from this peer.
 	 */
 	uint64_t begun, asked, paired, confirmed;
 	struct rn_watch_flow
@@ -92,8 +97,8 @@ struct rn_watch_flow {
 		 */
 		*answered;
 	uint64_t answered_at;
-	/* The other direction has begun a new connection, so the next unexpected PSN in
-	 * this direction begins a new connection, too.
+	/* The other direction has begun a new connection. So a new connection begins in
+	 * this direction, too, with the next packet that has an unexpected PSN.
 	 */
 	bool may_restart;
 	/* The state of the half-connection is uncertain, for one of two reasons. A
@@ -117,8 +122,8 @@ struct rn_watch_flow {
 	struct rn_psn next;	 /* PSN after the newest request */
 	struct rn_psn una;	 /* oldest PSN that is not acknowledged */
 	struct rn_psn resent_to; /* PSN after the last request that was sent again */
-	/* PSN after everything that was sent before the requester went back to send
-	 * again. Requests from this PSN on are new.
+	/* The requester has gone back to send again. This is the PSN after everything
+	 * that it had sent before; requests from here on are new.
 	 */
 	struct rn_psn recover;
 	struct rn_watch_record *record; /* ring of records; @room is a power of two */
@@ -138,8 +143,8 @@ struct rn_watch_flow {
 	bool has_msn; /* @msn_low and @msn_high are valid */
 	/* The field @messages of records before this PSN is wrong. */
 	struct rn_psn msn_since;
-	/* The MSN is msn_ref + an offset in [msn_low, msn_high] + the number of messages
-	 * counted here.
+	/* The MSN of the responder is not known exactly. It is msn_ref, plus an offset
+	 * from msn_low to msn_high, plus the number of messages that are counted here.
 	 */
 	uint32_t msn_ref;
 	int32_t msn_low, msn_high;
@@ -181,14 +186,14 @@ struct rn_watch_job {
 	rn_ns at;
 	const struct rn_packet *p;
 	struct rn_watch_verdict *out;
-	/* It is not known which request this response answers, so the response is not
-	 * reported as breaking a rule.
+	/* It is not known which request this response answers. So the response is not
+	 * reported, even if it seems to break a rule.
 	 */
 	bool is_muted;
 };
 
-/* Adds a finding to the verdict: @rule is broken. @fmt: the values that break it; may
- * be "".
+/* Adds to the verdict that @rule is broken. @fmt and the arguments behind it, as for
+ * printf(), give the values that break it; @fmt may be "".
  */
 void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -211,19 +216,20 @@ void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f);
  */
 void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f);
 
-/* Marks the state of @f as uncertain: its responses are not reported as breaking a rule
- * until all requests sent so far are answered. rn_watch_believe() ends that.
+/* Marks the state of @f as uncertain. Responses to it are then not reported as breaking a
+ * rule until all requests that were sent so far are answered. rn_watch_believe() ends
+ * this.
  */
 void rn_watch_doubt(struct rn_watch_flow *f);
 void rn_watch_believe(struct rn_watch_flow *f);
 
-/* Finds the half-connection whose request is answered by the packet of @job, which is
- * sent to the requester of @f; NULL if unknown.
+/* The packet of @job is a response that is sent to the requester of half-connection @f.
+ * Returns the half-connection whose request it answers, or NULL if that is not known.
  */
 struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_flow *f);
 
-/* Resets the state of a half-connection, except its counters and its peer, for a new
- * connection that begins with @psn.
+/* Resets the state of half-connection @f for a new connection that begins with @psn. The
+ * counters and the peer stay as they are.
  */
 void rn_watch_begin(struct rn_watch *w, struct rn_watch_flow *f, struct rn_psn psn);
 
@@ -240,12 +246,14 @@ static inline struct rn_watch_record *rn_watch_at(struct rn_watch_flow *f, uint3
 	return &f->record[(f->head + i) & (f->room - 1)];
 }
 
-/* Returns the index of the first record that ends after @psn; f->count if there is none.
+/* Returns the index of the first record (a request) of @f that ends after @psn, or
+ * f->count if there is none.
  */
 uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn);
 
-/* Learns the path MTU from a packet that is not the last of its message: if its length
- * can be a path MTU, stores it, and computes how many PSNs the READs of @f use.
+/* Learns the path MTU from a packet that is not the last of its message, and so is as
+ * long as the MTU. If @len can be a path MTU, stores it, and computes how many PSNs the
+ * READs of @f use.
  */
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len);
 

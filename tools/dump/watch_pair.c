@@ -7,8 +7,8 @@
  * a new one, a response may belong to requests that went to another QP than before. But a
  * response can only answer a request that was sent. If only one half-connection has sent
  * a request with the PSN of the response, the two halves are certainly a pair. If several
- * have sent that PSN, one of them is chosen, and for a while no response to any of them
- * is reported as breaking a rule.
+ * have sent that PSN, this code chooses one of them, and for a while reports no response
+ * to any of them as breaking a rule.
  */
 #include <string.h>
 
@@ -136,9 +136,9 @@ void rn_watch_doubt(struct rn_watch_flow *f)
 	f->doubt_to = f->next;
 }
 
-/* Marks the state of a half-connection as certain again. Drops what was learned from
+/* Marks the state of half-connection @f as certain again. Drops what was learned from
  * responses while it was uncertain, and the records of the requests from before that,
- * since all of these may belong to another connection.
+ * because these may belong to another connection.
  */
 void rn_watch_believe(struct rn_watch_flow *f)
 {
@@ -180,9 +180,9 @@ static bool is_other_way(const struct rn_watch_flow *a, const struct rn_watch_fl
 	       memcmp(&a->half.dst, &b->half.src, sizeof(a->half.dst)) == 0;
 }
 
-/* Is @a more likely than @b to have sent the request that a response with @psn answers? A
- * half-connection that waits for an answer is preferred, then one without a peer, then
- * the one that has sent @psn last.
+/* Returns true if @a is more likely than @b to have sent the request that a response with
+ * @psn answers. A half-connection that waits for an answer is preferred, then one without
+ * a peer, then the one that has sent @psn last.
  */
 static bool is_likelier(struct rn_watch_flow *a, struct rn_watch_flow *b,
 			struct rn_psn psn)
@@ -200,8 +200,9 @@ static bool is_asker(struct rn_watch_flow *g, const struct rn_watch_flow *f,
 	return g->begun > since && is_other_way(g, f) && has_sent(g, psn);
 }
 
-/* Finds the half-connections without a certain peer that began after packet @since and
- * have sent @psn. Returns their number; *@best gets the likeliest.
+/* Searches the half-connections whose peer is not certain for those that began after
+ * packet number @since and have sent @psn. Returns their number, and sets *@best to the
+ * likeliest.
  */
 static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 			   struct rn_psn psn, uint64_t since, struct rn_watch_flow **best)
@@ -220,8 +221,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	}
 	if (count < 2)
 		return count;
-	/* The choice may be wrong, so responses of all these half-connections are not
-	 * reported for now.
+	/* The choice may be wrong. So for now, responses to any of these half-connections
+	 * are not reported.
 	 */
 	LIST_FOREACH(g, &w->loose, loose)
 	if (is_asker(g, f, psn, since))
@@ -244,8 +245,8 @@ static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch
 	return NULL;
 }
 
-/* Resolves a contradiction: a response to @f answers a PSN that the certain peer @g of @f
- * never sent. Returns the half-connection that is answered, or NULL.
+/* Resolves a contradiction: @g is the certain peer of @f, and a response in @f answers a
+ * PSN that @g never sent. Returns the half-connection that is answered, or NULL.
  */
 static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watch_flow *f,
 					struct rn_watch_flow *g)
@@ -266,9 +267,9 @@ static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watc
 	return g;
 }
 
-/* Finds the half-connection that a response to @f answers, if the peer @g of @f is
- * certain. The QP of @f is a new one if some other half-connection has sent requests
- * since @g was last answered.
+/* Finds the half-connection that a response in @f answers, when @f has a certain peer @g.
+ * If another half-connection has sent requests since @g was last answered, the QP of @f
+ * may be a new one that belongs to that half-connection.
  */
 static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_flow *f,
 				      struct rn_watch_flow *g)
@@ -286,7 +287,7 @@ static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_
 		return g;
 	}
 	/* The response may be a second one to @g, or the first one to another
-	 * half-connection; so it is not reported.
+	 * half-connection. So it is not reported.
 	 */
 	job->is_muted = is_sent || count > 1;
 	if (is_sent &&
@@ -324,8 +325,8 @@ struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_f
 {
 	struct rn_watch_flow *g = find_asker(job, f);
 
-	/* Responses that came since @g began were taken for answers to another
-	 * half-connection, but they may have answered @g.
+	/* Responses that came after @g had begun were taken for answers to another
+	 * half-connection. But they may have answered @g.
 	 */
 	if (g && g != f->answered && f->answered_at > g->begun)
 		rn_watch_doubt(g);

@@ -21,8 +21,7 @@ static bool is_pmtu(uint64_t len)
 	return len >= PMTU_MIN && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
 }
 
-/* Checks whether the packet is well-formed. Returns false if no more of it can be parsed.
- */
+/* Checks the form of the packet. Returns false if no more of it can be parsed. */
 static bool check_form(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -69,7 +68,8 @@ static void check_bth(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_MULTICAST, "%s", p->op->name);
 }
 
-/* Checks the length of the payload against the opcode and the position in the message. */
+/* Checks that the opcode and the position in the message allow the length of the payload.
+ */
 static void check_payload(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -253,8 +253,8 @@ static void drop_oldest(struct rn_watch_flow *f)
 	f->oldest = f->count ? rn_watch_at(f, 0)->psn : f->next;
 }
 
-/* Drops records that are so old that their PSN would compare as newer than the newest
- * one. A READ may have so many PSNs that this is already true of one record.
+/* Drops records of requests whose PSNs would compare as newer than the newest one, since
+ * PSNs wrap. A READ may have so many PSNs that one record is too old.
  */
 static void forget_oldest(struct rn_watch_flow *f)
 {
@@ -290,9 +290,9 @@ static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_
 	forget_oldest(f);
 }
 
-/* Checks, now that the PMTU is known, the READs whose number of PSNs was inferred from
- * the next request. If a READ needs more PSNs than that, the state is uncertain; if it
- * needs fewer, the capture has missed a request between the two.
+/* Called when the path MTU has become known. Checks the READs whose number of PSNs was
+ * inferred from the next request. If a READ needs more PSNs than that, the state is
+ * uncertain; if it needs fewer, the capture has missed a request between the two.
  */
 static void settle_spans(struct rn_watch_flow *f)
 {
@@ -310,8 +310,8 @@ static void settle_spans(struct rn_watch_flow *f)
 	}
 }
 
-/* Stores the PMTU and computes the numbers of PSNs that were unknown. The number can be
- * unknown only for the newest request.
+/* Stores the path MTU, and computes the number of PSNs of the newest request if it was
+ * not known. Those of older requests are known.
  */
 static void learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
@@ -329,8 +329,8 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len)
 		learn_mtu(f, len);
 }
 
-/* Does @p request the rest of READ @r from its PSN number @k on? Returns the PMTU that
- * follows from the remote address, or 0.
+/* If @p requests the rest of READ @r, from its PSN number @k on, returns the path MTU,
+ * which follows from the remote addresses. Otherwise returns 0.
  */
 static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_packet *p,
 			     uint32_t k)
@@ -343,8 +343,8 @@ static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_pa
 	return done % k == 0 && is_pmtu(done / k) ? (uint32_t)(done / k) : 0;
 }
 
-/* Marks message counts as unknown: the capture has missed requests before @psn, so it is
- * not known how many messages they were, and which message is in progress.
+/* Marks message counts as unknown: the capture has missed requests before @psn, and
+ * nobody knows how many messages they were, and which message is in progress.
  */
 static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -353,8 +353,8 @@ static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 	f->msn_since = psn;
 }
 
-/* Infers the number of PSNs of the newest request, if that is a READ for which it is
- * unknown: @p requests the rest of the READ, or its PSN is an upper limit. The number is
+/* Infers the number of PSNs of the newest request if that is a READ for which it is not
+ * known: @p requests the rest of it, or gives an upper limit by its PSN. The number is
  * not certain, because the capture may have missed requests in between.
  */
 static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
@@ -444,8 +444,8 @@ static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* Checks the use of credits. Without a credit the requester may send any number of
  * requests that consume no receive WQE, but only one that consumes one (9.7.7.2). A
- * request that consumes no receive WQE is counted as a credit that is used and returned
- * at once.
+ * request that consumes no receive WQE counts as a credit that is used and returned at
+ * once.
  */
 static void check_credit(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -538,8 +538,8 @@ static void note_gap(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t
 
 /* ---- Requests that are sent again ---- */
 
-/* Returns the first PSN of the message that contains @psn, as far as its records
- * are kept.
+/* Returns the first PSN of the message that contains @psn, or the first one of it that is
+ * still recorded.
  */
 static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -558,8 +558,8 @@ static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 	return rn_watch_at(f, i)->psn;
 }
 
-/* Does the last NAK demand that @psn is sent again? After a NAK the requester sends again
- * from the PSN of the NAK on; many requesters start earlier, at the first packet of the
+/* Returns true if the last NAK demands that @psn is sent again. The requester sends again
+ * from the PSN of the NAK on; many requesters begin earlier, at the first packet of the
  * message that contains this PSN.
  */
 static bool is_wanted_back(struct rn_watch_flow *f, struct rn_psn psn)
@@ -666,8 +666,8 @@ static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     (double)(f->nak.until - job->at) / 1e6);
 }
 
-/* Counts a request packet that was missing so far, unless its PSN has been acknowledged:
- * then it was counted with the acknowledgement.
+/* Counts a request packet that was missing so far. Does nothing if its PSN has been
+ * acknowledged: then it was counted with the acknowledgement.
  */
 static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -744,9 +744,9 @@ static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause caus
 	       (cause == RN_CAUSE_GO_BACK && !f->may_restart);
 }
 
-/* Marks the state as uncertain if a request came again that had been answered, or that
- * must not be sent again, or that is the first one while nothing has been answered:
- * either the response did not arrive, or one side uses a new QP.
+/* Marks the state as uncertain if a request has come again that had been answered, or
+ * must not be sent again, or is the first one while nothing is answered: the response has
+ * not arrived, or one side uses a new QP.
  */
 static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -769,8 +769,8 @@ static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.pmtu = 0;
 }
 
-/* May a repeated request with different content belong to a new connection? Yes, if the
- * first one was answered, or refused by a fatal NAK, or no answer was captured.
+/* A request has come again with other content. Returns true if it may be of a new
+ * connection: the first one was answered or fatally refused, or no answer was captured.
  */
 static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -798,8 +798,8 @@ static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 	return true;
 }
 
-/* Starts a new connection. Some packets that were counted as repeated may have been its
- * first packets.
+/* Begins a new connection, with the PSN of @p or with an earlier one: packets that were
+ * counted as repeated may have been its first ones.
  */
 static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -824,8 +824,8 @@ static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 
 	if (k == 0 || !r->is_span_inferred || pmtu_of_rest(r, p, k))
 		return r;
-	/* READ @r ends before the PSN of @p, and the capture has missed the first
-	 * transmission of @p.
+	/* READ @r ends before the PSN of @p. The capture has missed the packet that had
+	 * this PSN first.
 	 */
 	r->span = k;
 	return NULL;
@@ -866,7 +866,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	unsigned before = job->out->findings;
 
 	if (!f->has_begun) {
-		/* The peer of this half-connection was concluded from responses that may
+		/* The peer of this half-connection was inferred from responses that may
 		 * belong to an earlier connection.
 		 */
 		rn_watch_loosen(job->w, f);

@@ -12,8 +12,8 @@ static int32_t msn_diff(uint32_t a, uint32_t b)
 	return rn_psn_diff(rn_psn(a), rn_psn(b));
 }
 
-/* Counts the messages of the requests up to @psn; for a NAK, those before it. Returns
- * false if the number is not known.
+/* Sets *@count to the number of messages in the requests up to @psn; for a NAK, before
+ * @psn. Returns false if the number is not known.
  */
 static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 			uint32_t *count)
@@ -26,9 +26,10 @@ static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 	return true;
 }
 
-/* Checks the MSN. When the responder sends a response with PSN p, it has completed all
- * messages up to p, and no message that has not been sent yet. The initial MSN is known
- * from the connection manager, or else lies within limits, which each AETH may narrow.
+/* Checks the MSN of a response. When the responder sends a response with PSN p, it has
+ * completed all messages up to p, and no message that has not been sent yet. The initial
+ * MSN is known from the connection manager, or else lies within limits, which each AETH
+ * may narrow.
  */
 static void check_msn(struct rn_watch_job *job, struct rn_watch_flow *f, bool is_nak)
 {
@@ -71,8 +72,8 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* The requester may send up to this message: the newest message that the MSN of
-	 * the ACK can stand for, plus the credits.
+	/* The last message that the requester may send now: the newest message that the
+	 * MSN of the ACK can mean, plus the credits.
 	 */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
@@ -133,8 +134,7 @@ static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r)
 {
 	f->half.n.acks++;
-	/* An ACK may have the last PSN of a READ or atomic that has been answered
-	 * already.
+	/* If this READ or atomic has been answered already, an ACK may have its last PSN.
 	 */
 	if (r && rn_watch_is_answered(r->opcode)) {
 		uint32_t k = (uint32_t)rn_psn_diff(job->p->bth.psn, r->psn);
@@ -208,8 +208,8 @@ static void note_ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 		return;
 	}
 	rn_watch_count_nak(f, job->at);
-	/* A NAK may come after some of the responses to a READ; it acknowledges what
-	 * these answered.
+	/* A NAK may come after some of the responses to a READ. It acknowledges what they
+	 * have answered.
 	 */
 	if (rn_psn_before(f->una, job->p->bth.psn))
 		advance(job, f, job->p->bth.psn);
@@ -256,8 +256,9 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 	return fits;
 }
 
-/* Learns the PMTU from a READ response, and from the last response the number of PSNs, if
- * it is certain that they answer this READ.
+/* Learns from a response to READ @r, if it certainly answers @r: the path MTU from any
+ * response but the last, and the number of PSNs from the last one. @k: number of the
+ * response in the READ, from 0.
  */
 static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r, uint32_t k)
@@ -285,7 +286,9 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 	bool is_end = k + 1 == r->span;
 	uint32_t left = r->dma_len - k * f->half.pmtu, want = f->half.pmtu;
 
-	/* A READ that is requested in parts has more than one first and last response. */
+	/* If a READ was requested in parts, it has more than one first and one last
+	 * response.
+	 */
 	if (!r->is_asked_anew && (((p->op->flags & RN_OP_FIRST) != 0) != (k == 0) ||
 				  ((p->op->flags & RN_OP_LAST) != 0) != is_end))
 		rn_watch_say(job, RN_RULE_READ_ORDER, "%s is %" PRIu32 " of %" PRIu32,
@@ -401,8 +404,8 @@ static bool is_positive(const struct rn_packet *p)
 	       rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK;
 }
 
-/* Checks that after a fatal NAK the responder answers no PSN behind that of the NAK.
- * Responses to the PSN of the NAK itself may be duplicates, or were sent before it.
+/* Checks that after a fatal NAK the responder answers no PSN behind the PSN of that NAK.
+ * A response to that PSN itself may be a duplicate, or was sent before the NAK.
  */
 static void check_after_nak(struct rn_watch_job *job, const struct rn_watch_flow *f)
 {

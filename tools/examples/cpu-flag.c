@@ -2,10 +2,11 @@
 /* cpu-flag.c - the GPU reads a flag in host memory, and this read makes sure that the
  * NIC's writes have arrived.
  *
- * The CPU has polled the completion of the NIC. Without --mended, the kernel notices the
- * data without a PCIe read: it waits for a time that "was always long enough", and the
- * CPU tells it that the time is over. With --mended, the kernel reads a flag in host
- * memory; the completion of this read arrives after the data, over the same link.
+ * The CPU has polled the completion of the NIC. Without --mended, the kernel does not
+ * read over PCIe before it uses the data: it waits for a time that "was always long
+ * enough", and the CPU tells it that the time is over. With --mended, the kernel reads a
+ * flag in host memory; the completion of this read arrives after the data, over the same
+ * link.
  */
 #include <rocin/gpu.h>
 #include <semaphore.h>

@@ -41,8 +41,8 @@ void example_need(bool ok, const char *what);
 /* Registers @len bytes of memory at @mem; NULL: allocates them as zeroed host memory. */
 struct ibv_mr *example_region(struct example *e, void *mem, size_t len);
 
-/* A request of @len bytes between @local, memory of this side, and @remote, memory of the
- * other side (NULL for SEND).
+/* A request that transfers @len bytes between @local, memory of this side, and @remote,
+ * memory of the other side (NULL for a SEND).
  */
 struct example_request {
 	enum ibv_wr_opcode opcode;
@@ -74,8 +74,8 @@ enum {
 	NEW = 0x5a,
 };
 
-/* Arguments of a kernel that waits until @flag in host memory is 1, then counts the bytes
- * of its buffer that are NEW.
+/* Argument of a kernel. The kernel waits until @flag in host memory is 1, and then counts
+ * the bytes of its buffer that are NEW.
  */
 struct example_kernel {
 	const uint8_t *data; /* address of the payload, as the kernel uses it */
@@ -101,7 +101,9 @@ void example_gpu_memory(struct rn_gpu_buffer *buffer);
 void example_end_kernel(const struct rn_gpu_buffer *buffer,
 			const struct example_kernel *kernel) __attribute__((noreturn));
 
-/* Makes a file in memory with DATA bytes that are NEW, and registers it for storage. */
+/* Creates a file in memory that consists of DATA bytes with the value NEW, and registers
+ * it for storage.
+ */
 struct rn_storage_file *example_file(void);
 
 #endif /* RN_EXAMPLE_H */

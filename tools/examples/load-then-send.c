@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* load-then-send.c - read a file into GPU memory, then WRITE that buffer to a peer.
+/* load-then-send.c - reads a file into GPU memory, then WRITEs that buffer to a peer.
  *
  * Drive, NIC and GPU are below different root ports. When the drive reports completion,
- * the NIC's read of the buffer can overtake the drive's data: the peer gets the old
- * content of the buffer. With --mended, the file is read through a stream of the storage
- * library, and the WRITE is posted when the stream is synchronized.
+ * the NIC's read of the buffer can overtake the drive's data, and then the peer gets the
+ * old content of the buffer. With --mended, the file is read by a stream of the storage
+ * library, and the program posts the WRITE after it has synchronized with the stream.
  */
 #include <rocin/gpu.h>
 #include <rocin/storage.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* loopback-read.c - flushes by a READ through the NIC that received the data, as
- * NCCL does.
+/* loopback-read.c - makes received data visible to the GPU by a READ through the NIC that
+ * received them, as NCCL does.
  *
  * NIC and GPU are below different root ports, so the flush call of the CPU takes another
  * route than the data. With --mended, the receiver READs one byte of the GPU's buffer
- * through a QP of the same NIC that is connected to itself; this read pushes the data
+ * through a QP of the same NIC that is connected to itself. This read pushes the data
  * before it.
  */
 #include <rocin/gpu.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage-route.c - the route of a file to a GPU that is not below the drive's switch.
+/* storage-route.c - the route from a file to a GPU that is not below the drive's switch.
  *
  * The drive and GPU 0 are below different root ports, so not even a kernel that is
  * launched after the completion sees the data. With --mended, the policy lets the

@@ -59,8 +59,8 @@ static inline unsigned rn_mutant_number(const char *text)
 	return n;
 }
 
-/* Each source file adds a call of this constructor to the linked object, so it runs
- * several times, with the same result.
+/* Each source file adds a call of this constructor to the linked object. So the
+ * constructor runs several times, each time with the same result.
  */
 __attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_start(void)
 {

@@ -14,9 +14,9 @@
 enum {
 	SECONDS_MAX = 60, /* time limit of a stop */
 	TIMEOUT = 20,	  /* code of the local ACK timeout: 4.3 s */
-	/* Code of 537 ms, for the stop `lost'. With a much longer timeout the stop would
-	 * not show a timeout, because the device notices the loss earlier by other means
-	 * and sends again.
+	/* Code of 537 ms, for the stop `lost'. If the timeout were much longer, the stop
+	 * would not show a timeout: the device would notice the loss earlier by other
+	 * means, and send again.
 	 */
 	TIMEOUT_LOST = 15,
 };
@@ -77,8 +77,8 @@ int main(int argc, char **argv)
 	/* The kernel kills the program when `rocin tour' ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SECONDS_MAX);
-	/* The timeout is long, unless the stop is about loss: on a busy machine a short
-	 * one could expire although no packet is lost.
+	/* The timeout is long, because on a busy machine a short one could expire
+	 * although no packet is lost. In the stop about loss it is short.
 	 */
 	t.timeout = stops[i].run == tour_lost ? TIMEOUT_LOST : TIMEOUT;
 	tour_open(&t);

@@ -58,8 +58,8 @@ void tour_close(struct tour *t);
 /* Writes @text to the buffer of @e. */
 void tour_write_note(struct end *e, const char *text);
 
-/* Marks the beginning of the recorded part: `rocin tour' shows packets and TLPs from here
- * on.
+/* Marks the beginning of the part that is recorded: `rocin tour' shows the packets and
+ * TLPs after it.
  */
 void tour_begin(struct tour *t);
 
@@ -78,8 +78,8 @@ void tour_tell_wc(const struct end *e, const struct ibv_wc *wc);
 /* Polls until the next completion of @e, and prints it. */
 void tour_poll(const struct end *e);
 
-/* Polls until the CQ of @e is empty, and prints the number of completions as
- * value "END_left".
+/* Polls the CQ of @e until it is empty. Prints the number of completions that it has
+ * found, as value "END_left".
  */
 void tour_look_for_none(const struct end *e);
 
