@@ -101,11 +101,11 @@ int rn_gpu_alloc(struct rn_gpu *gpu, size_t bytes, unsigned flags,
  * rn_gpu_free() - Free an allocation
  * @ptr:	First byte of the allocation, by its BAR or device address
  *
- * Writes that are on their way to the allocation are performed first. Its addresses stay
- * reserved for a long time: an access to them is reported on stderr, once per
- * allocation. A load or store of the CPU raises SIGSEGV; a kernel that accesses them
- * ends with -EFAULT; an access of a device fails as for deregistered memory (a
- * protection error or NAK).
+ * Writes that are on their way to the allocation are performed first. The addresses of
+ * the allocation stay reserved for a long time, and an access to them is reported on
+ * stderr, once per allocation. A load or store of the CPU raises SIGSEGV; a kernel that
+ * accesses them ends with -EFAULT; an access of a device fails as for deregistered memory
+ * (a protection error or NAK).
  *
  * Return: 0; -EINVAL: no allocation begins there, or it has been freed; -ENODEV.
  */
@@ -145,10 +145,11 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out);
 int rn_gpu_export_dmabuf(const void *ptr, size_t len);
 
 /* ----------------------------------- kernels and their accesses to memory */
-/* Function of a kernel. It runs in a thread of its own in which all signals but those of
- * faults are blocked. It may load and store device addresses of its own GPU directly; an
- * access to device memory that is not allocated ends the kernel without unwinding
- * (-EFAULT). It must use the functions below for all other accesses.
+/* Function of a kernel, which runs in a thread of its own. All signals are blocked there,
+ * except those that faults raise. The function may load from and store to device
+ * addresses of its own GPU directly. If it accesses device memory that is not allocated
+ * in this way, the kernel ends with -EFAULT, without unwinding. For all other accesses it
+ * must use the functions below.
  */
 typedef void rn_gpu_kernel_fn(void *arg);
 

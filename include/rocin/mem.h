@@ -49,11 +49,11 @@ struct rn_mem_attr {
 	 */
 	uint32_t qpn;
 	uint32_t flags; /* flags of the access, enum rn_mem_flag */
-	/* Number of the message to which the access belongs. For a requester
-	 * (gather, RN_MEM_RESPONSE): number of the work request in its send queue, 0
-	 * for the first after RESET. For a responder: the MSN after this message,
-	 * modulo 2^24 (UD counts likewise). With RN_MEM_CQE: number of the message
-	 * that the CQE completes.
+	/* Number of the message to which the access belongs. Accesses of a requester
+	 * (gather, RN_MEM_RESPONSE): number of the work request in its send queue, 0 for
+	 * the first after RESET. Accesses of a responder: the MSN that counts this
+	 * message, modulo 2^24; on UD, messages are counted in the same way. With
+	 * RN_MEM_CQE: number of the message that the CQE completes.
 	 */
 	uint32_t msg;
 };

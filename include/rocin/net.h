@@ -73,8 +73,7 @@ static inline uint16_t rn_super_ip_id(const struct rn_tx_socket *tx_socket, bool
 struct rn_net_ops {
 	/* Sends a super-packet. Returns 0; or -EAGAIN if the socket is full: the caller
 	 * must pass the same super-packet again later; or another -errno: the packets are
-	 * lost. The caller counts lost packets, and the transport sends them again when
-	 * its timer expires.
+	 * lost. The caller counts lost packets. The transport will send them again.
 	 */
 	int (*transmit)(void *ctx, const struct rn_super *super);
 

@@ -181,8 +181,8 @@ uint32_t rn_qp_reads(const struct rn_qp *qp);
 /* Destroys the QP without CQEs. Before the call, the caller must have detached the QP
  * from its multicast groups. After it, the caller must remove the QP's CQEs from the
  * rings, and may then free its block, but not too early: reads and atomics that answered
- * PENDING may still write into the block, until the memory back end has ended all of this
- * QP (rn_mem_attr.qpn).
+ * PENDING may still write into the block, until the memory back end has ended those of
+ * this QP (rn_mem_attr.qpn).
  */
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
 
@@ -248,9 +248,9 @@ struct rn_retries {
 };
 void rn_qp_retries(const struct rn_qp *qp, struct rn_retries *retries);
 
-/* RNR NAKs of a QP since RESET: the number received for its own requests, and the number
- * that it has sent. Only RC and XRC. The times are those of the newest RNR NAK received
- * and sent.
+/* RNR NAKs of an RC or XRC QP since RESET: number of those that it has received for its
+ * own requests, and number of those that it has sent. The times are those of the newest
+ * RNR NAK received and of the newest one sent.
  */
 struct rn_rnr {
 	uint32_t received, sent;

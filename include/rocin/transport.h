@@ -128,8 +128,8 @@ uint32_t rn_dev_received(const struct rn_dev *dev);
  */
 bool rn_dev_is_amid_message(const struct rn_dev *dev);
 
-/* Sets the function to be called with diagnostics; NULL: none. It does not change what
- * the device does.
+/* Sets the function that the device calls with diagnostics; NULL: none. What the device
+ * does is the same with and without it.
  */
 void rn_dev_set_diagnostic(struct rn_dev *dev, rn_diagnostic_fn *fn, void *ctx);
 

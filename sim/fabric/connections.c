@@ -419,8 +419,8 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 		fail(w, "an end is given up that is still there");
 }
 
-/* Checks the status of a rejected request whose service has no listener: it must be the
- * one that says so.
+/* A request has ended whose service has no listener. Checks that the program has got the
+ * reason that says so.
  */
 static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)
@@ -688,8 +688,8 @@ static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 	serve_host(w, &w->host[host]);
 }
 
-/* Performs the event that was scheduled: a host requests a connection, or a fault occurs.
- * Then schedules the next such event.
+/* Makes a host request a connection, or makes a fault occur. Then schedules the next such
+ * event.
  */
 static void happen(void *ctx, uint32_t what, uint32_t arg)
 {

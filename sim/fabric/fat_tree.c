@@ -359,8 +359,8 @@ static void take_completions(struct tree *t, struct host *h)
 	}
 }
 
-/* Takes the completions of @host, sends its packets and checks its events. Called after
- * each event that may have caused any of these.
+/* Takes the completions of @host, sends its packets and checks its events. Must be called
+ * after each event that may have caused a completion, a packet or an event there.
  */
 static void drain(struct tree *t, uint32_t host)
 {

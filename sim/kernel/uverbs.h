@@ -14,8 +14,8 @@
 #include <stdbool.h>
 
 /* Returns true if this is a request to a device of Rocin. The uverbs devices of Rocin are
- * copies of /dev/null (character device 1:3) under another name, and nothing else sends a
- * verbs request to such a device. Keeps errno.
+ * links to /dev/null (character device 1:3), and nothing else sends a verbs request to
+ * that. Keeps errno.
  */
 bool rnk_is_uverbs_request(int fd, unsigned long request);
 

@@ -132,7 +132,9 @@ enum rn_litmus_op {
 	RN_LITMUS_OP_COUNT,
 };
 
-/* Is the request an atomic, which reads a word and changes it in one step? */
+/* Returns true if the request is an atomic, which reads a word and changes it in one
+ * step.
+ */
 static inline bool rn_litmus_is_atomic(unsigned op)
 {
 	switch (op) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model.c - the state machine of a litmus test: memory, TLPs and their moves. The moves
- * of threads are in model_thread.c, those of NICs in model_nic.c.
+/* model.c - a litmus test as a state machine: memory, TLPs and their moves. The moves of
+ * threads are in model_thread.c, those of NICs in model_nic.c.
  */
 #include <errno.h>
 #include <string.h>

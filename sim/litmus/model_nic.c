@@ -120,8 +120,8 @@ static void answer_moves(const struct rn_model_run *run, struct rn_moves *to)
 	}
 }
 
-/* Writes the result of a READ or atomic to local memory, by TLPs like those of other
- * data.
+/* Writes the result of a READ or atomic to local memory. It uses the same kind of TLPs as
+ * other data.
  */
 static void write_result(const struct rn_model_run *run, unsigned work, unsigned piece)
 {

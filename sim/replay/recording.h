@@ -168,7 +168,9 @@ struct rn_rec {
 	 * a multicast membership; 0: none. Pointers to objects in @u are not recorded.
 	 */
 	uint64_t uses[RN_REC_USES];
-	/* result of a call, in its RESULT record or in that of a lone call */
+	/* Result of the call. It is in the RESULT record of the call, or in the record of
+	 * a lone call.
+	 */
 	int32_t result;
 	union {
 		/* arguments of calls except MEM_DONE; also used by EVENT */

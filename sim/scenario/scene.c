@@ -836,8 +836,8 @@ static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 	}
 }
 
-/* Fails the scenario if the device was lost while it ran. @has_failed: the scenario has
- * failed before; then the loss is added to that message.
+/* If the device was lost while the scenario ran, the scenario fails. @has_failed: it has
+ * failed already; then the loss is added to its error text.
  */
 static void fail_if_lost(struct rn_scene *c, uint32_t line, bool has_failed)
 {

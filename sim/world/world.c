@@ -90,8 +90,8 @@ static void note_trouble(struct rn_world *w, const struct rn_vnet_packet *p,
 	rn_w_account_lost(request ? e->peer : e, count);
 }
 
-/* A packet of a former connection was lost or is late: notes that it may cause a retry
- * when it arrives, and another when the answer to it arrives.
+/* A packet of a former connection arrives. Notes that it may cause a retry now, and that
+ * the answer to it may cause another.
  */
 static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {

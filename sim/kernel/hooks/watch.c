@@ -115,8 +115,8 @@ RNK_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction 
 	return rc;
 }
 
-/* Sets a handler as signal() does, by sigaction(). @flags: those of the BSD or the System
- * V variant.
+/* Sets a handler as signal() does, by sigaction(). @flags: flags for sigaction(), which
+ * differ between the BSD and the System V variant of signal().
  */
 static sighandler_t set_handler(int sig, sighandler_t handler, unsigned flags)
 {

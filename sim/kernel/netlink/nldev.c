@@ -406,7 +406,9 @@ static enum rnk_nl_kind kind_of(const struct answer *a)
 	return (enum rnk_nl_kind)kind;
 }
 
-/* Does the object belong to the port? A queue pair in RESET belongs to no port. */
+/* Returns true if the object belongs to the port. A queue pair in RESET belongs to no
+ * port.
+ */
 static bool is_of_port(const struct rnk_nl_item *item, uint32_t port)
 {
 	return !port || !item->qp || item->qp->state != RN_QPS_RESET;

@@ -18,8 +18,8 @@
 #include "message.h"
 #include "view.h"
 
-/* Is this the name of a device of Rocin, or a directory entry ("." or "..") that is no
- * device?
+/* Returns true if this is the name of a device of Rocin, or an entry of the directory
+ * ("." or "..") that is no device.
  */
 static bool is_ours(const char *name)
 {
@@ -29,7 +29,9 @@ static bool is_ours(const char *name)
 				  isdigit((unsigned char)name[sizeof(prefix) - 1]));
 }
 
-/* Does the tree show real devices of the machine in addition to those of Rocin? */
+/* Returns true if the tree shows real devices of the machine in addition to those of
+ * Rocin.
+ */
 static bool has_real_devices(const char *tree)
 {
 	const struct dirent *e;
@@ -82,8 +84,9 @@ bool rnk_nl_is_ours(int fd)
 
 typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* Returns the port of a netlink address of the socket: its own (@get is getsockname()) or
- * its peer's (getpeername()); 0: none.
+/* Returns the port number in a netlink address: with @get getsockname(), in the address
+ * of the socket; with getpeername(), in that of its peer. Returns 0 if there is no such
+ * address.
  */
 static uint32_t port_of(int fd, name_fn *get)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gpu_access.c - accesses to memory by the CPU, by kernels and by streams of a GPU.
  *
- * CPU             rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads are in
- * trap.c kernel   rn_gpu_load(), rn_gpu_store(); plain accesses go to the dev view stream
- * rn_gpu_wait_value32()
+ * CPU		rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads: trap.c
+ * kernel	rn_gpu_load(), rn_gpu_store(); plain accesses go to the dev view
+ * stream	rn_gpu_wait_value32()
  *
  * An access is a TLP if it crosses a link; an access of an agent to its own memory, and
  * any access with place=now, is a plain load or store. A kernel is a thread of the

@@ -228,8 +228,8 @@ struct rn_host_hooks {
 	 * with all TLPs that it must not pass.
 	 */
 	bool (*hurries)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Returns true if the next bytes of a NIC's write may cross granule boundaries in
-	 * one TLP. @tlp is this TLP, without its length. May be NULL.
+	/* @tlp is a TLP of a NIC's write, whose length is not set yet. Returns true if
+	 * the bytes that this TLP writes may cross granule boundaries. May be NULL.
 	 */
 	bool (*joins)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Called when a NIC is about to read. @tlp is the whole read, before it is cut

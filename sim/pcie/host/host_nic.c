@@ -77,7 +77,7 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 }
 
 /* Returns true if the TLP belongs to the QP that @arg selects, or to an atomic that holds
- * or awaits a lock. An atomic of another QP may hold a lock for which this QP waits.
+ * a lock. This QP may wait for a lock that an atomic of another QP holds.
  */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)
 {

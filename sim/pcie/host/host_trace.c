@@ -17,7 +17,7 @@ static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsi
 	return i;
 }
 
-/* Returns the purpose of a TLP (an RN_HOST_TAG value). A TLP of a drive always counts as
+/* Returns the purpose of a TLP, as the trace names it. TLPs of drives always count as
  * data, because drives use the tag for other things.
  */
 static unsigned purpose_of(const struct rn_tlp *tlp)

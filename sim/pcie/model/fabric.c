@@ -361,9 +361,9 @@ static bool empties_inside(const struct rn_tlp *t)
 	return is_bar_read || is_bell;
 }
 
-/* Performs what happens when a write leaves its last queue. This function and those for
- * completions and requests below return true if the TLP is still in the fabric: inside a
- * GPU, or on its way back as a completion.
+/* A write has left its last queue: performs it, or puts it inside the GPU. This function
+ * and those for completions and requests below return true if the TLP is still in the
+ * fabric: inside a GPU, or on its way back as a completion.
  */
 static bool arrive_write(const struct run *run, unsigned index)
 {

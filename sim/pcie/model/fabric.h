@@ -67,8 +67,8 @@ struct rn_fabric *rn_fabric_init(void *mem, uint32_t tlps,
 
 const struct rn_pcie_knobs *rn_fabric_knobs(const struct rn_fabric *f);
 
-/* rn_fabric_count() returns the number of TLPs in the fabric, and the next function the
- * number of free places for TLPs. A read uses one place from its request to its
+/* rn_fabric_count() returns the number of TLPs in the fabric. rn_fabric_room() returns
+ * the number of free places for TLPs. A read uses one place from its request to its
  * completion.
  */
 uint32_t rn_fabric_count(const struct rn_fabric *f);

@@ -346,8 +346,7 @@ struct rn_bench_link {
  * The first link of a process opens end->device; closing the last link closes the device.
  * end->path_mtu becomes that of the device.
  *
- * Return: 0, or -1 after rn_bench_fail(). rn_bench_link_close() must be called by the
- * caller in
+ * Return: 0, or -1 after rn_bench_fail(). The caller must call rn_bench_link_close() in
  *	both cases.
  */
 int rn_bench_link_open(struct rn_bench_end *end, const struct rn_bench_link_cfg *cfg,

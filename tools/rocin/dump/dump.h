@@ -57,8 +57,8 @@ struct rn_dump_packet {
 	const struct rn_dump_owners *owners;
 };
 
-/* What is reported when a packet is found that its receiver has captured, and that was
- * shown already because its sender has captured it, too.
+/* A packet that was sent and received within the capture is in it twice. It is shown when
+ * its sender has captured it; this struct is about the capture of the receiver.
  */
 struct rn_dump_arrival {
 	uint64_t number; /* number under which the packet was shown */

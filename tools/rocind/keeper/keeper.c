@@ -21,8 +21,9 @@
 
 /* ---- Messages between rocind and the keeper ---- */
 
-/* A message is a struct head and its entries, each followed by its bytes. The descriptors
- * of all entries travel with it, in their order.
+/* A message consists of a struct head and entries, each of which is followed by its
+ * bytes. The descriptors of all entries are sent with the message, in the order of the
+ * entries.
  */
 
 enum {

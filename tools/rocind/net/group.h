@@ -80,9 +80,8 @@ struct rnd_group {
  * @err:	Out on failure: error text, which names the process that has the port if
  *	it is found
  *
- * Return: 0, with *@out, which the caller must close by rnd_group_close(); -EADDRINUSE,
- * -EADDRNOTAVAIL,
- *	-ENOMEM, or an error of a socket call.
+ * Return: 0, with *@out, which the caller must close by rnd_group_close();
+ *	-EADDRINUSE, -EADDRNOTAVAIL, -ENOMEM, or an error of a socket call.
  */
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
 		   rn_ns deadline, char *err, size_t err_len);

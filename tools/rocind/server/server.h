@@ -379,7 +379,9 @@ void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
 
 /* ---- Clients ---- */
 
-/* A connection to rocind: its requests, the slot that its process holds, and its end. */
+/* A client of rocind: the connection to it, its requests, and the slot that its process
+ * has.
+ */
 
 struct rnd_client {
 	struct rnd_client *next;

@@ -19,9 +19,9 @@ static void copy_data(struct rdma_ucm_conn_param *conn, const struct rn_cm_event
 	memcpy(conn->private_data, ev->data + skip, conn->private_data_len);
 }
 
-/* Fills in what the peer has requested or granted. Responder resources and initiator
- * depth are those of this side: the responder resources of the peer are the limit of this
- * side's initiator depth.
+/* Fills in the parameters that the peer has requested or granted. Responder resources and
+ * initiator depth are those of this side: the responder resources of the peer are the
+ * limit of this side's initiator depth.
  */
 static void fill_conn(struct rnd_event *out, const struct rn_cm_event *ev, uint32_t skip)
 {

@@ -65,9 +65,9 @@ struct rnd_ucma_ops {
 	 * rnd_ucma_open() has made with this @user.
 	 */
 	void (*ready)(void *ctx, void *user);
-	/* Publishes the answers about the id @number, because they have changed. @answers
-	 * NULL: the id no longer exists. This function must fill in @answers->channel.
-	 * @user: that of the channel. May be NULL.
+	/* Publishes the answers about the id @number, which have changed. If the id no
+	 * longer exists, @answers is NULL; otherwise this function must fill in
+	 * @answers->channel. @user: that of the channel. The pointer may be NULL.
 	 */
 	void (*show)(void *ctx, void *user, uint32_t number,
 		     struct rn_cm_answers *answers);
