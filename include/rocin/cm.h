@@ -132,8 +132,8 @@ struct rn_cm_rx {
 	const struct rn_flow *flow;
 	uint32_t src_qpn;
 	const uint8_t *mad; /* the MAD, of RN_MAD_LEN bytes */
-	/* true: a request (REQ or SIDR_REQ) for a service that has no listener yet is not
-	 * processed, and the caller passes it again later.
+	/* True: if the MAD is a request (REQ or SIDR_REQ) for a service that has no
+	 * listener yet, it is not processed now, and the caller will pass it again later.
 	 */
 	bool may_wait;
 };
@@ -142,8 +142,9 @@ struct rn_cm_rx {
 struct rn_cm_tx {
 	struct rn_flow flow; /* addresses of the packet; @sport is 0 */
 	uint32_t dest_qpn;
-	/* RN_GSI_PACKET_LEN bytes that contain the MAD; rn_gsi_seal() adds the rest. They
-	 * belong to the table, and are valid until the next call for this table.
+	/* A packet of RN_GSI_PACKET_LEN bytes, of which only the MAD is filled in. The
+	 * caller adds the rest by rn_gsi_seal(). The memory belongs to the table, and is
+	 * valid until the next call for this table.
 	 */
 	uint8_t *pkt;
 };
@@ -258,7 +259,7 @@ enum rn_cm_state {
 
 const char *rn_cm_state_name(enum rn_cm_state state);
 
-/* Attributes for the caller's QP. Complete on the active side when RN_CM_EV_REP is
+/* Attributes for the caller's QP. On the active side all are known when RN_CM_EV_REP is
  * delivered, on the passive side after rn_cm_accept().
  */
 struct rn_cm_qp {
@@ -423,8 +424,9 @@ int rn_cm_sidr_request(struct rn_cm *cm, rn_ns now, uint64_t service_id,
 		       struct rn_cm_conn **out);
 
 /* Answers a request for a UD service (RN_CM_EV_SIDR_REQ). @status: enum
- * rn_cm_sidr_status. QPN, Q_Key, ECE and private data of @offer are used, and only with
- * RN_CM_SIDR_SUCCESS. Return: the same values as rn_cm_accept().
+ * rn_cm_sidr_status. If it is RN_CM_SIDR_SUCCESS, QPN, Q_Key, ECE and private data of
+ * @offer are sent; otherwise @offer is not used. Return: the same values as
+ * rn_cm_accept().
  */
 int rn_cm_sidr_reply(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status,
 		     const struct rn_cm_offer *offer);
@@ -486,10 +488,11 @@ void rn_cm_taken(struct rn_cm_conn *conn);
 
 /* ---- Handing a table over to another process ---- */
 
-/* A process that may be killed copies each connection that has changed, and the numbers
- * of the table, to a place that outlives it. A successor makes an empty table of the same
- * size, and puts the copies into it: first the numbers, then listeners and connections.
- * Copies are only for processes of the same build.
+/* Functions for a caller that may be killed and have a successor. It copies each
+ * connection that has changed, and the numbers of the table, to a place that outlives it.
+ * The successor makes an empty table of the same size, and puts the copies into it: first
+ * the numbers, then listeners and connections. Copies are only for processes of the same
+ * build.
  */
 
 struct rn_cm_numbers {

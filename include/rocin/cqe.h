@@ -124,9 +124,9 @@ struct rn_cq {
 	uint32_t capacity; /* number of entries of the ring, a power of two */
 	/* Number of CQEs ever written; also loaded (relaxed) by the thread that polls. */
 	uint32_t producer;
-	/* Number of CQEs ever polled. Stored (release) by the thread that polls, loaded
-	 * (acquire) by the device in rn_cq_push() to check whether the ring is full: a
-	 * slot is reused only after the program has read it.
+	/* Number of CQEs that have ever been polled. The thread that polls stores it
+	 * (release). The device loads it (acquire) in rn_cq_push() to find out whether
+	 * the ring is full. So a slot is reused only after the program has read it.
 	 */
 	_Atomic uint32_t consumer;
 	enum rn_cq_arm armed;

@@ -55,8 +55,9 @@ const char *rn_gpu_last_error(void);
  */
 int rn_gpu_count(void);
 
-/* Returns a GPU by its number: the same pointer each time, never to be closed. Return:
- * NULL with errno ENODEV (no such GPU, or called in a forked child) or ENOMEM.
+/* Returns a GPU by its number. It is the same pointer each time, and the caller must not
+ * close it. Returns NULL with errno ENODEV (no such GPU, or called in a forked child) or
+ * ENOMEM.
  */
 struct rn_gpu *rn_gpu_open(int number);
 

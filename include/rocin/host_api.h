@@ -155,10 +155,10 @@ struct rn_host_api {
 	 */
 	int (*dmabuf)(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 
-	/* Registers a region and checks that [@addr, @addr + @len) may be accessed with
-	 * these RN_ACCESS_* flags. The memory becomes device memory if the user has
-	 * declared it so. Return: 0; 1: it is device memory; -ENOMEM: not reachable
-	 * through the BAR; another -errno.
+	/* Registers a region, and checks that [@addr, @addr + @len) may be accessed with
+	 * these RN_ACCESS_* flags. If the user has declared this memory to be device
+	 * memory, it becomes that. Return: 0: it is host memory; 1: it is device memory;
+	 * -ENOMEM: not reachable through the BAR; another -errno.
 	 */
 	int (*region_add)(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access);
@@ -198,7 +198,8 @@ struct rn_host_api {
 };
 
 /* Type of the function RN_HOST_API_SYMBOL of the library. It reads the environment at the
- * first call. Return: NULL, with an error text in @err, if ROCIN_PCIE is not understood.
+ * first call. Returns the table of functions. Returns NULL, with an error text in @err,
+ * if ROCIN_PCIE is not understood.
  */
 typedef const struct rn_host_api *rn_host_api_fn(uint32_t version, char *err,
 						 size_t err_len);

@@ -29,8 +29,8 @@ enum {
 
 /* The properties of the sending socket that enter the ICRC of a super-packet. */
 struct rn_tx_socket {
-	/* number of the socket; 0: the unconnected socket of the source address, whose
-	 * first_id is 0, and whose packets come from port 4791
+	/* Number of the socket. Socket 0 is the unconnected socket of the source address;
+	 * its first_id is 0, and its packets come from port 4791.
 	 */
 	uint8_t id;
 	uint16_t sport;
@@ -134,7 +134,7 @@ struct rn_net {
 	 */
 	bool no_icrc;
 	/* After transmit() has returned -EAGAIN: number of packets of the super-packet
-	 * that have been sent. Set by the back end, for the layer on top of it.
+	 * that have been sent already. The back end sets it for the layer on top of it.
 	 */
 	uint32_t sent;
 	/* After transmit(): the packets of the super-packet from number @alone_at on were

@@ -226,8 +226,9 @@ extern const struct rn_pcie_knob rn_pcie_knob_list[];
  * are in librocin-gpu.so. In a forked child they do nothing and return 0.
  */
 
-/* Returns the knobs in force: those of the last rn_pcie_set_knobs() or of ROCIN_PCIE.
- * Mode strict if ROCIN_PCIE is not set or not understood.
+/* Returns the knobs in force: those of the last rn_pcie_set_knobs() or, if it was not
+ * called, those of ROCIN_PCIE. If ROCIN_PCIE is not set or not understood, these are the
+ * knobs of mode strict.
  */
 struct rn_pcie_knobs rn_pcie_live_knobs(void);
 

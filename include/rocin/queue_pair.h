@@ -154,15 +154,16 @@ struct rn_qp_init {
  */
 size_t rn_qp_size(const struct rn_dev *dev, const struct rn_qp_init *init);
 
-/* Sets up a QP in state RESET in the block @mem (rn_qp_size() bytes, 64-byte aligned, any
- * content). Return: the QP, at the start of @mem.
+/* Makes a QP in state RESET in the block @mem. The block has rn_qp_size() bytes, is
+ * 64-byte aligned, and may have any content. Returns the QP, which is at the start of
+ * @mem.
  */
 struct rn_qp *rn_qp_create(struct rn_dev *dev, void *mem, const struct rn_qp_init *init);
 
-/* Supplies memory for @count READ and atomic requests of the peer (responder resources),
- * which are kept, 48 bytes each, until they are too old to be repeated. @mem:
- * rn_qp_resources_size(@count) bytes, 8-byte aligned, with any content, which must exist
- * as long as the QP. @count: more than before, at most RN_RD_ATOMIC_MAX.
+/* Supplies memory for @count READ and atomic requests of the peer (responder resources).
+ * Each of them takes 48 bytes and is kept until it is too old to be repeated. @mem:
+ * rn_qp_resources_size(@count) bytes, 8-byte aligned, with any content; the caller must
+ * not free it while the QP exists. @count: more than before, at most RN_RD_ATOMIC_MAX.
  *
  * Return: the memory used until now, which the caller may free; NULL if there was none.
  */
@@ -322,8 +323,8 @@ uint32_t rn_qp_sq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);
 uint32_t rn_qp_rq_next(const struct rn_qp *qp);
 uint32_t rn_qp_rq_wqe(const struct rn_qp *qp, uint32_t number, const void **at);
 
-/* Finds the device address of an SGE, for tools that examine requests. Return: false if
- * its L_Key does not allow the access.
+/* Sets *@addr to the device address of an SGE. For tools that examine requests. Returns
+ * false if the L_Key of the SGE does not allow the access.
  */
 bool rn_qp_sge_address(const struct rn_qp *qp, const struct rn_sge *sge, rn_iova *addr);
 
@@ -352,8 +353,8 @@ struct rn_qp *rn_dev_find_qp(const struct rn_dev *dev, uint32_t qpn);
  * on the network, so that its packets reach this host.
  */
 
-/* The membership of one QP in one group. The caller allocates it; its fields belong to
- * the device while the QP is attached.
+/* The membership of one QP in one group. The caller allocates it. While the QP is
+ * attached to the group, only the device may access its members.
  */
 struct rn_mcast {
 	struct rn_hnode node; /* key: hash of @mgid */
@@ -380,8 +381,9 @@ uint32_t rn_mcast_members(const struct rn_dev *dev, const struct rn_gid *mgid);
 
 /* ---- Simulated errors of a device, to test how programs handle them ---- */
 
-/* Makes the QP fail as by an error of the device: it goes to ERR, as by rn_qp_modify(),
- * and raises QP_FATAL. Does nothing in RESET and ERR.
+/* Makes the QP fail as if the device had an error: the QP goes to ERR, as by
+ * rn_qp_modify(), and the event QP_FATAL is raised. Does nothing if the QP is in RESET or
+ * ERR.
  */
 void rn_qp_fail(struct rn_dev *dev, struct rn_qp *qp, rn_ns now);
 

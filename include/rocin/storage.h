@@ -132,8 +132,8 @@ int rn_storage_handle_register(struct rn_storage_file **file, int fd);
  */
 void rn_storage_handle_deregister(struct rn_storage_file *file);
 
-/* Selects the drive on which the file is; at first that is drive 0. Return: 0; -EINVAL:
- * no such drive.
+/* The caller says on which drive the file is; if it does not, the file is on drive 0.
+ * Return: 0; -EINVAL: no such drive.
  */
 int rn_storage_handle_set_drive(struct rn_storage_file *file, unsigned drive);
 
@@ -308,8 +308,8 @@ int rn_storage_batch_submit(struct rn_storage_batch *batch, unsigned count,
 int rn_storage_batch_status(struct rn_storage_batch *batch, unsigned min, unsigned max,
 			    struct rn_storage_event *events, int64_t timeout_ns);
 
-/* Finds the status of the oldest transfer with this cookie that has not been reported.
- * Return: 0; -ENOENT: there is none.
+/* Finds the oldest transfer with this cookie whose end has not been reported, and sets
+ * *@status to its status. Return: 0; -ENOENT: there is none.
  */
 int rn_storage_batch_peek(struct rn_storage_batch *batch, const void *cookie,
 			  enum rn_storage_status *status);

@@ -118,9 +118,9 @@ struct rn_send_wr {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t compare_add, swap; /* operands of an atomic, in host order */
-	/* RN_WR_BIND_MW: binds the window whose index is in rkey to [remote_addr,
-	 * remote_addr + bind_length) of a region. The key byte of rkey becomes that of
-	 * the window. A length of 0 ends the binding of a window of type 1.
+	/* RN_WR_BIND_MW: the window whose index is in rkey is bound to the range
+	 * [remote_addr, remote_addr + bind_length) of a region. The window gets the key
+	 * byte of rkey. A length of 0 ends the binding of a window of type 1.
 	 */
 	uint64_t bind_length;
 	/* RN_WR_BIND_MW: L_Key of the region, and access rights of the

@@ -549,8 +549,8 @@ static void take_event(struct conns *w, struct host *h, const struct rn_cm_event
 
 /* ---- CM messages on the network ---- */
 
-/* Sends a CM message. The links of the network take no time and lose nothing; delay, loss
- * and duplication are drawn here.
+/* Sends a CM message. This function draws its delay, loss and duplication at random. (The
+ * links of the simulated network take no time and lose nothing.)
  */
 static void send_message(struct conns *w, const struct host *h, const struct rn_cm_tx *tx)
 {

@@ -54,8 +54,8 @@ enum {
 /* Number of bits of an address that count the bytes of one flow. */
 #define DATA_BITS 40
 
-/* A flow of messages. For WRITE and SEND the requester is the source of the data, for
- * READ the sink.
+/* A flow of messages from a source to a sink. For WRITE and SEND the requester is the
+ * source, for READ the sink.
  */
 struct flow {
 	uint32_t source, sink; /* numbers of the two hosts */

@@ -34,9 +34,9 @@ struct rn_incast_cfg {
 	rn_ns end;
 	/* length of a sample in ns; at most RN_INCAST_SAMPLES samples are stored */
 	rn_ns sample;
-	/* The receiver stalls for a random time from @stall_min to @stall_max, runs for a
-	 * random time up to @run_max, and so on; packets that arrive during a stall wait.
-	 * 0: the receiver never stalls.
+	/* The receiver stalls for a random time from @stall_min to @stall_max, then runs
+	 * for a random time up to @run_max, and so on. Packets that arrive while it
+	 * stalls wait. 0: the receiver never stalls.
 	 */
 	rn_ns stall_min, stall_max, run_max;
 	bool reads; /* the senders READ from the receiver instead of writing to it */

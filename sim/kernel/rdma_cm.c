@@ -557,8 +557,8 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Returns the result of a query, as far as rocind publishes it on its board; -ENODATA:
- * rocind must answer the query.
+/* Returns the result of a query, if rocind publishes it on its board. Otherwise returns
+ * -ENODATA, and rocind must answer the query.
  */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {

@@ -51,8 +51,9 @@ const char *rnk_tree(void);
  */
 size_t rnk_mapped_size(const char *path);
 
-/* Writes the mapped path of @path, for which rnk_mapped_size() returned @size, to @buf.
- * Return: @buf, or @path if the string has changed since.
+/* Writes the path in the tree to which @path is mapped to @buf. @size: what
+ * rnk_mapped_size() has returned for @path. Returns @buf, or @path if another thread has
+ * changed the string since.
  */
 const char *rnk_map(const char *path, char *buf, size_t size);
 

@@ -97,8 +97,8 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
-	/* Without /proc, or if this process may not use it (because it is not dumpable),
-	 * the descriptor is made by a FIFO.
+	/* If there is no /proc, or this process may not use it (because it is not
+	 * dumpable), the descriptor is made by a FIFO.
 	 */
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);

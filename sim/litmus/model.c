@@ -336,8 +336,8 @@ static bool is_eager(const struct rn_model_plan *plan, const struct rn_fabric *f
 	return tlp->kind == RN_TLP_COMPLETION && is_end_silent(plan, tlp);
 }
 
-/* Returns the value that a read of @loc through the BAR would return after all writes
- * inside the GPU became visible.
+/* Returns the value that a read of @loc through the BAR would return. Such a read first
+ * makes all writes visible that wait inside the GPU.
  */
 static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_fabric *f,
 				unsigned loc)

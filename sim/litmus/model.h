@@ -214,8 +214,8 @@ struct rn_move {
 	bool is_eager;
 };
 
-/* Callback for traces. @step has no text; in a step of a NIC, @step->rule is a verb such
- * as "starts".
+/* A function that is called for each step, for traces. @step has no text yet. In a step
+ * of a NIC, @step->rule is a verb such as "starts".
  */
 struct rn_model_watch {
 	void (*step)(void *arg, const struct rn_litmus_step *step,

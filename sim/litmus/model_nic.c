@@ -236,8 +236,8 @@ static bool is_locked(const struct rn_model_run *run, unsigned work)
 	return false;
 }
 
-/* State of the contexts that precede a given context of a QP: whether all of them, and
- * whether all atomics among them, have been served.
+/* What is known about the responder contexts before a given context of a QP: whether all
+ * of them have been served, and whether all atomics among them have.
  */
 struct before {
 	bool all_served, atomics_served;

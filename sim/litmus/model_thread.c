@@ -322,8 +322,8 @@ static void do_dma(const struct rn_model_run *run, unsigned thread)
 	rn_model_issue(run, code->node, &cqe);
 }
 
-/* Returns true if all stores of the thread are visible: the store buffer of a CPU is
- * empty, or all writes of a GPU have arrived.
+/* Returns true if all stores of the thread are visible. For a CPU this means that its
+ * store buffer is empty, for a GPU that all its writes have arrived.
  */
 static bool is_fenced(const struct rn_model_run *run, unsigned thread)
 {

@@ -65,8 +65,8 @@ static void advance(struct rn_w_end *e, struct rn_psn target, bool is_answer)
 		a->heard = a->una;
 }
 
-/* Notes an answer with PSN @psn. @is_answer: it is the response to the READ or atomic at
- * that PSN; @accepts: it is an ACK, not a NAK.
+/* Notes that an answer with PSN @psn reaches @e. @is_answer: it is the response to the
+ * READ or atomic at that PSN. @accepts: it is an ACK, not a NAK.
  */
 void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
 			   bool accepts)

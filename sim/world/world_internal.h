@@ -409,7 +409,7 @@ void rn_w_account_lost(struct rn_w_end *e, uint32_t count);
 void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count,
 			bool alone);
 /* Notes that an answer reaches @e. @is_answer: it is the response to the READ or atomic
- * at @psn; @accepts: it acknowledges @psn.
+ * at @psn. @accepts: it is an ACK, not a NAK.
  */
 void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
 			   bool accepts);
@@ -532,8 +532,8 @@ void rn_w_mem_init(struct rn_w_device *d);
 uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 			uint32_t len, uint64_t pattern);
 void rn_w_slot_close(struct rn_w_device *d, uint32_t slot);
-/* Removes @count users from a slot, and closes it if it has no users left and its key
- * is invalid.
+/* Removes @count users from a slot. If none are left and the key of the slot is invalid,
+ * closes the slot.
  */
 void rn_w_slot_release(struct rn_w_device *d, uint32_t slot, uint32_t count);
 /* Closes all slots that are open for @qpn. */

@@ -153,8 +153,8 @@ void rn_watch_believe(struct rn_watch_flow *f)
 
 /* ---- Finding the half-connection that a response answers ---- */
 
-/* Returns the PSN after the last request. If that is a READ whose number of PSNs is
- * unknown, assumes the maximum.
+/* Returns the PSN behind the last request. If that is a READ and its number of PSNs is
+ * not known, assumes the largest number.
  */
 static struct rn_psn sent_to(struct rn_watch_flow *f)
 {

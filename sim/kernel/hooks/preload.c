@@ -690,9 +690,9 @@ RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* Opens RDMA netlink sockets, whose requests this library answers. A kernel with RDMA
- * support would answer with its own list of devices, perhaps empty, and libibverbs would
- * never look into sysfs for the devices of Rocin.
+/* Opens RDMA netlink sockets in place of the kernel; this library then answers the
+ * requests on them. A kernel with RDMA support would answer with its own list of devices,
+ * perhaps empty, and libibverbs would never look into sysfs for the devices of Rocin.
  */
 RNK_EXPORT int socket(int domain, int type, int protocol)
 {

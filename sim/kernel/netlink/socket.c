@@ -160,8 +160,8 @@ static int append(struct backlog *b, const void *data, size_t len)
 	return 0;
 }
 
-/* Sends a datagram of an answer, or appends it to the backlog if one is waiting there
- * already or the receive buffer is full.
+/* Sends a datagram of an answer to the socket. If the receive buffer is full, or if
+ * earlier datagrams wait in the backlog, appends it to the backlog.
  */
 static int send_answer(void *ctx, const void *data, size_t len)
 {

@@ -444,8 +444,8 @@ int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 	rn_guard_install();
 	ring_bell(gpu);
 
-	/* The lock is held from the start of the thread on, so that a thread that waits
-	 * for this number finds the kernel in the list.
+	/* The lock is taken before the thread is started. So a thread that waits for this
+	 * kernel number finds the kernel in the list.
 	 */
 	pthread_mutex_lock(&kernels.lock);
 	if (start_thread(k) < 0) {

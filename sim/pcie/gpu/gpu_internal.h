@@ -207,8 +207,8 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);
 /* Returns the read by which the CPU flushes the writes to the GPU. */
 struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu);
 
-/* Issues a read of the CPU to the GPU and forces it, with the effect of a plain load of
- * the CPU. Called with the host lock held.
+/* Issues a read of the CPU to the GPU, and forces it to arrive. It has the same effect as
+ * a plain load of the CPU. Called with the host lock held.
  */
 void rn_gpu_read_flush(struct rn_gpu *gpu);
 

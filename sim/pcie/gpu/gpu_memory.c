@@ -115,8 +115,8 @@ struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view)
 	return NULL;
 }
 
-/* Protects the pages of an extent in the dev and engine views, where the protection
- * depends only on whether the extent is allocated.
+/* Sets the protection of an extent's pages in the dev and engine views. There it depends
+ * only on whether the extent is allocated.
  */
 static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e,
 			 int prot)

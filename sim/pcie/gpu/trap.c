@@ -46,10 +46,10 @@ static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	set_open(lo, hi);
 }
 
-/* Closes pages, except those that system calls use at the moment. madvise() drops
- * the page table entries of these shared pages, which loses no data. Then the time
- * of the next mprotect() depends on the pages touched since, not on all pages that
- * were ever touched.
+/* Closes pages, except those that system calls use at the moment. Also drops their page
+ * table entries by madvise(), which loses no data, because the pages are shared memory.
+ * Then the time of the next mprotect() depends on the pages that were touched since, not
+ * on all that were ever touched.
  */
 static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -329,8 +329,8 @@ static bool push_for_call(void *owner, uintptr_t at, size_t len)
 		push_by_read(gpu);
 		open_pages(gpu);
 	}
-	/* If writes are still in flight, closes the pages that no system call uses, so
-	 * that the next load of the CPU faults.
+	/* If writes are still in flight, closes the pages again, except those that a
+	 * system call uses. So the next load of the CPU faults.
 	 */
 	if (gpu->trap.on_way)
 		close_pages(gpu);

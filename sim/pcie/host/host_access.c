@@ -238,8 +238,8 @@ static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_
 	uint32_t len = to_boundary(addr, k->granule);
 	bool is_part = (addr & (k->granule - 1)) != 0 || left < k->granule;
 
-	/* In adversarial mode a granule that is not written completely is written word by
-	 * word, because hardware need not combine its parts into one write.
+	/* In adversarial mode, a granule that is only partly written is written word by
+	 * word, because hardware need not combine the parts of a granule.
 	 */
 	if (is_part && k->mode == RN_PCIE_ADVERSARIAL)
 		len = to_boundary(addr, WORD);
@@ -494,8 +494,8 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
 	tlp.tag = RN_HOST_TAG_LOCKED;
-	/* @request is the completion of the read. Its requester is the agent that owns
-	 * the word, which is the target of the write.
+	/* @request is the completion of the read, so its requester is the agent that owns
+	 * the word. That agent is the target of the write.
 	 */
 	tlp.target = request->requester;
 	tlp.addr = op->atomic.req.dst;

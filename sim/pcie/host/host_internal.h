@@ -166,8 +166,8 @@ static inline bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tl
 	return false;
 }
 
-/* Moves the TLP to its next queue or, if @is_forced, to the end of its route, and records
- * this choice.
+/* Moves the TLP to its next queue or, if @is_forced, to the end of its route. Records the
+ * move as a choice of the driver.
  */
 void rn_host_move(struct rn_host *h, unsigned index, bool is_forced);
 

@@ -19,7 +19,7 @@ enum {
 	 */
 	RN_STREAM_QUEUES = 64,
 
-	/* The following constants are the first queue numbers of each kind of queue.
+	/* The constants from here on are the first queue numbers of each kind of queue.
 	 *
 	 * RN_QUEUE_UP + agent number of the sender: queue of all TLPs that leave this
 	 * agent.

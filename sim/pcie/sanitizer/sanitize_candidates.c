@@ -48,8 +48,8 @@ static struct candidate {
 	 * sets it to 0, without the host lock.
 	 */
 	_Atomic uint64_t running;
-	/* True if the write was performed before the load was executed, so that the load
-	 * may have read new bytes.
+	/* True if the pending write was performed before the load was executed. The load
+	 * may then have read the new bytes.
 	 */
 	bool is_doubtful;
 	struct rn_san_report report;

@@ -477,8 +477,9 @@ typedef bool rn_san_load_fn(rn_iova addr, void *bytes, uint32_t len);
 void rn_san_early_keep(struct rn_san_wr *wr, const struct rn_san_wr *first,
 		       rn_san_load_fn *load);
 
-/* Replaces bytes that the NIC's read @tlp has found by the copy that was made for @wr.
- * @bytes: the tlp->len bytes that were found.
+/* Copies for @wr may have been made when it was posted. Where the NIC's read @tlp has
+ * read such bytes, replaces them by the copy. @bytes: the tlp->len bytes that the NIC has
+ * read.
  */
 void rn_san_early_put(const struct rn_san_wr *wr, const struct rn_tlp *tlp,
 		      uint8_t *bytes);

@@ -260,8 +260,8 @@ void rn_storage_settle(void)
 }
 
 /* -------------------------------------------------------------- registered files */
-/* Opens the same file again without O_DIRECT. Returns the new descriptor, @fd itself if
- * it does not have that flag, or -errno.
+/* Opens the file of @fd again, without O_DIRECT. Returns the new descriptor; @fd itself
+ * if it does not have that flag; or -errno.
  */
 static int open_plain(int fd)
 {

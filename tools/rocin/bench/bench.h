@@ -141,8 +141,9 @@ struct rn_bench_end {
 struct rn_bench_ops {
 	/* Connects with the other process for end->cell; sets @state. */
 	int (*open)(struct rn_bench_end *end, void **state);
-	/* Writes new data, so that check() notices data that were not transferred. Called
-	 * before each slice, outside of the measured time. May be NULL.
+	/* Writes new data to the source buffer. If the data are not transferred, check()
+	 * then finds the old data. Called before each slice, outside of the measured
+	 * time. May be NULL.
 	 */
 	void (*fill)(struct rn_bench_end *end, void *state);
 	/* Runs a time slice. Only the sender sets *@result; its unit is that of the item

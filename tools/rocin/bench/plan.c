@@ -220,9 +220,9 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 /* ------------------------------------------------------------------ making the plan */
 static const char no_local[] = "not built";
 
-/* Ratios that a device should reach. The denominator of each is the limit of this
- * machine, measured in the same run. They are reported but not enforced, because
- * measurements on a shared machine prove nothing.
+/* Ratios that a device of Rocin should reach. The denominator of each is a limit of this
+ * machine, measured in the same run. The ratios are reported, but a low one is no
+ * failure, because measurements on a shared machine prove nothing.
  */
 /* clang-format off */
 static const struct bar {

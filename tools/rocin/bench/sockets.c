@@ -309,9 +309,9 @@ struct udp {
 	bool acked;
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
-	/* The memory that is sent, or that receives the payloads. An ICRC is computed
-	 * over each packet. If the memory has 0 bytes, nothing is copied and no ICRC is
-	 * computed.
+	/* The memory from which payloads are sent, or to which received ones are copied.
+	 * The ICRC of each packet is computed. If the memory has 0 bytes, nothing is
+	 * copied and no ICRC is computed.
 	 */
 	struct rn_bench_message message;
 	bool is_built; /* the super-packet in @buf has not been sent */

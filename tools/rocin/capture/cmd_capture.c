@@ -299,7 +299,7 @@ static int begin_capture(struct capture *c, char *err, size_t err_len)
 	c->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!c->rocind)
 		return -errno;
-	/* The capture starts before the file is opened, because another process that
+	/* The capture is started before the file is opened, because another process that
 	 * reads the head of the file may conclude that packets are being captured.
 	 */
 	rc = rn_rocind_capture(c->rocind, &what, err, err_len);

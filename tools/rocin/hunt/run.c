@@ -104,8 +104,8 @@ static void set_words(const struct rn_hunt *h, bool has_late)
 	char words[4 * PATH_MAX];
 	int n;
 
-	/* The sanitizer writes its reports to a file, from which witness.c prints them.
-	 * exitcode=0: the exit status stays that of the program.
+	/* The sanitizer writes its reports to a file; witness.c prints them from there.
+	 * With exitcode=0 the exit status stays that of the program.
 	 */
 	n = snprintf(words, sizeof(words), "on,exitcode=0,log=%s/log,record=%s/record",
 		     h->folder, h->folder);

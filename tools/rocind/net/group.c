@@ -408,8 +408,8 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 
 /* ---- Sockets of slots ---- */
 
-/* Attaches the BPF program that chooses the socket of a packet. It works for the whole
- * group and may be replaced while packets arrive. Packets of senders that are not
+/* Attaches the BPF program that chooses the socket of a packet. The program works for the
+ * whole group and may be replaced while packets arrive. Packets of senders that are not
  * admitted go to slot 0, whose filter drops them, so that they do not appear in the
  * processes' counters of lost packets.
  */

@@ -152,8 +152,9 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 
 /* ---- Packets of slot 0 ---- */
 
-/* Slot 0 of an address receives the packets that belong to no process. Packets for QP1 go
- * to the connection manager; others are counted and dropped.
+/* State for slot 0 of an address, which receives the packets that belong to no process.
+ * Packets for QP1 are passed to the connection manager; the others are counted and
+ * dropped.
  */
 struct rnd_slot0 {
 	struct rnd_slot0 *next;

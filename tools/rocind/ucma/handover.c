@@ -103,8 +103,8 @@ static void keep_event(const struct rnd_ucma *ucma, const struct rnd_event *ev)
 	keep(ucma, RND_UCMA_EVENT, ev->order, &s, sizeof(s));
 }
 
-/* The saved state of a connection consists of the number of its listener and of the state
- * that the protocol has saved.
+/* Returns the size of the saved state of a connection. It consists of the number of the
+ * connection's listener, and of what the protocol saves.
  */
 static size_t conn_copy_len(void)
 {
