@@ -14,6 +14,7 @@
 seconds=$1 at_a_time=${2:-16}
 
 mkfifo "$work/go" "$work/enough"
+: >"$work/client"
 exec 3<>"$work/go" 4<>"$work/enough"
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" 7175 \
 	<"$work/go" >"$work/server" 2>&1 &
