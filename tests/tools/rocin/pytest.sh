@@ -8,7 +8,7 @@ $python -m pytest --version >/dev/null 2>&1 || {
 	echo 'skipped: pytest is not installed (package python3-pytest)'
 	exit 77
 }
-export PYTHONPATH=$ROCIN_SOURCE/tools/pytest PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$ROCIN_SOURCE/tools/pytest PYTHONDONTWRITEBYTECODE=1 TMPDIR=$runtime
 cd "$work" || exit 1
 
 # pytest FILE OPTION...: its output is in $work/report; returns its status
@@ -105,7 +105,7 @@ is 'which is so' "$(find "$work/kept" -name '*.pcap' | grep -c test_data)" 2
 is 'a program that fails is quoted' "$(said 'AssertionError: sh -c .* ended with status 7')$(($(said '^E *its words') > 0))" 11
 is 'one that does not listen is told' "$(($(said 'true ended with status 0 before it listened') > 0))" 1
 is 'nothing is left running' "$(pgrep -fc 'sleep 1234[5]')" 0
-is 'nor a rocind' "$(find /tmp -maxdepth 1 -name 'rocin-*' -newer test_wrong.py -user "$(id -u)" | wc -l)" 0
+is 'nor a rocind' "$(find "$runtime" -maxdepth 1 -name 'rocin-*' | wc -l)" 0
 PATH=/usr/bin:/bin
 is 'no rocin in the path' "$(pytest --rocin test_wrong.py)$(said "there is no program rocin in the path; install")" 41
 PATH=$ROCIN_BIN:$PATH
