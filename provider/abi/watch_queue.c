@@ -397,8 +397,8 @@ int rnp_watch_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	return rc;
 }
 
-/* Tells the layer of the completion at which an extended CQ stands, or that the CQ was
- * empty.
+/* Reports one step of polling an extended CQ to the validation layer. @has_entry: the CQ
+ * has a current completion, which is reported; false: the CQ was empty.
  */
 static void tell_entry(struct ibv_cq_ex *ex, const char *verb, bool has_entry,
 		       uint32_t stack)

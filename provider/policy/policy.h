@@ -608,8 +608,9 @@ static inline void rnp_policy_fired(struct rnp_policy *p)
  */
 unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
-/* Notes that the background thread has received after the end of a lease. @found: at
- * least one packet had waited.
+/* Notes that a lease has ended and that the background thread has looked for packets in
+ * place of the program. @found: at least one packet was waiting, so the lease was too
+ * long.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found);
 

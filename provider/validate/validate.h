@@ -177,8 +177,9 @@ enum rn_val_event_kind {
 	RN_VAL_ASYNC_EVENT,
 
 	/* Facts that are reported without a call. */
-	/* The device of a QP has received or sent RNR NAKs. Reported before the poll that
-	 * returns the completions of their requests, or before a receive is posted.
+	/* The QP has received or sent RNR NAKs since they were reported last. Reported
+	 * before each poll that returns completions of the QP, and before a receive is
+	 * posted to it.
 	 */
 	RN_VAL_RNR,
 	/* The peer of a QP has acknowledged requests of it. Reported before the poll that

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_nic.c - a NIC: sending of work requests, packets and contexts at the responder,
- * and answers and CQEs at the requester.
+/* model_nic.c - what a NIC of the model may do next. The requester sends the packets of
+ * work requests, takes answers, and writes CQEs. The responder executes the packets, and
+ * serves READs and atomics, each of which has a context there, as resources permit.
  */
 #include <string.h>
 

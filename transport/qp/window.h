@@ -48,7 +48,7 @@ struct rn_peer {
 	struct rn_list waiting;
 	uint32_t waiters; /* length of `waiting` */
 	/* Number of bytes that QPs may still send in their turns: the sum of req.grant of
-	 * all members.
+	 * all QPs that share the window.
 	 */
 	uint32_t granted;
 	/* Bytes that may be sent in turns although in_flight exceeds the window. */
@@ -58,7 +58,9 @@ struct rn_peer {
 	uint32_t window; /* maximum number of unacknowledged bytes */
 	/* Size in bytes below which the window doubles per round trip. */
 	uint32_t threshold;
-	/* Number of unacknowledged bytes: the sum of req.in_flight of the members. */
+	/* Number of unacknowledged bytes: the sum of req.in_flight of all QPs that share
+	 * the window.
+	 */
 	uint32_t in_flight;
 	/* Bytes acknowledged since the last growth beyond the threshold. */
 	uint32_t acked;

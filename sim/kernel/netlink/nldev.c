@@ -406,8 +406,9 @@ static enum rnk_nl_kind kind_of(const struct answer *a)
 	return (enum rnk_nl_kind)kind;
 }
 
-/* Returns true if the object belongs to the port. A queue pair in RESET belongs to no
- * port.
+/* Returns true if an answer about @port includes the object. Every object belongs to the
+ * one port, except a queue pair in RESET, which belongs to none. @port 0: the question is
+ * about the whole device, to which all objects belong.
  */
 static bool is_of_port(const struct rnk_nl_item *item, uint32_t port)
 {

@@ -94,7 +94,8 @@ struct rn_gpu {
 	 * declared memory occupy.
 	 */
 	uint64_t used, bar_used;
-	/* End of the highest extent that has ever existed; written with both locks held.
+	/* Offset just past the extent with the largest end so far, freed ones included.
+	 * Written with the lock of the extents and the host lock held.
 	 */
 	uint64_t high;
 

@@ -241,9 +241,8 @@ static bool is_in_order(const struct class *c, const struct rn_tlp *tlp)
 	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
 }
 
-/* The bytes of the write @tlp lie in one block. Returns true if one TLP would stand for
- * it even if it were issued in pieces of a granule, the size at which bytes become
- * visible in this class.
+/* Returns true if class @c keeps the write @tlp as one TLP. Returns false if it keeps the
+ * write in pieces, which become visible one by one. The bytes of @tlp lie in one block.
  */
 static bool is_joined(const struct class *c, const struct rn_tlp *tlp)
 {

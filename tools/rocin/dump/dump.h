@@ -71,7 +71,9 @@ struct rn_dump_arrival {
 struct rn_dump_form {
 	/* Returns false if no more packets are wanted. */
 	bool (*packet)(void *ctx, const struct rn_dump_packet *d);
-	/* Called between packets, for the receiver's captures; may be NULL. */
+	/* Called between packets, when the capture of the receiver has a packet that was
+	 * shown before, as sent. NULL: the form does not show arrivals.
+	 */
 	void (*arrival)(void *ctx, const struct rn_dump_arrival *a);
 	/* Ends the output. Returns 0, or -errno of writing. */
 	int (*end)(void *ctx, const struct rn_watch *w);

@@ -210,8 +210,8 @@ void *rnd_table_get(const struct rnd_table *t, uint32_t number);
 /* ---- Events ---- */
 
 /* Queues an event for the program. Returns the event, whose parameters the caller must
- * fill in. Returns NULL if there is no memory, or if the program has not accepted the id
- * yet.
+ * fill in. Returns NULL if there is no memory, or if the program does not know the id: a
+ * listener has got it with a connection request that the program has not accepted.
  */
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 				  int status);

@@ -159,8 +159,9 @@ struct rn_udp {
 	 * have left.
 	 */
 	uint32_t sent;
-	/* buffer of RN_SUPER_BYTES for copies of packets with identification 0; allocated
-	 * when needed
+	/* Buffer of RN_SUPER_BYTES, allocated when needed: copies of packets that were
+	 * built as parts of a super-packet, with their ICRCs computed anew for IPv4
+	 * identification 0.
 	 */
 	uint8_t *reseal;
 
