@@ -29,7 +29,7 @@ static bool is_within(const struct rn_val_mr *mr, uint64_t addr, uint64_t len)
  */
 static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_object *b)
 {
-	const struct rn_val_object *pd_a = rn_val_pd_of(a), *pd_b = rn_val_pd_of(b);
+	const struct rn_val_object *pd_a = a->pd, *pd_b = b->pd;
 
 	if (a->process || b->process)
 		return a->process == b->process && a->device == b->device && a->pdn &&
@@ -70,6 +70,8 @@ static void check_entry(struct rn_val *v, const struct rn_val_event *e,
 			const struct ibv_sge *s, bool is_written)
 {
 	const struct rn_val_object *mr = rn_val_mr_of_lkey(v, s->lkey);
+	const struct rn_val_object *pd = rn_val_pd_of(mr),
+				   *own_pd = rn_val_pd_of(e->object);
 	struct rn_val_text name, own;
 
 	if (!s->length)
@@ -78,11 +80,10 @@ static void check_entry(struct rn_val *v, const struct rn_val_event *e,
 		find_unknown_lkey(v, e, s);
 		return;
 	}
-	if (is_of_other_pd(e->object, mr))
+	if (pd && own_pd && is_of_other_pd(e->object, mr))
 		rn_val_find2(v, e, RN_VAL_MEMORY_LKEY_OF_OTHER_PD, e->object, mr,
 			     "%s is of PD %u, and %s of PD %u", rn_val_name(mr, &name),
-			     rn_val_pd_of(mr)->number, rn_val_name(e->object, &own),
-			     rn_val_pd_of(e->object)->number);
+			     pd->number, rn_val_name(e->object, &own), own_pd->number);
 	if (!mr->mr.has_memory)
 		return;
 	if (!is_within(&mr->mr, s->addr, s->length))
