@@ -36,6 +36,19 @@ static ssize_t read_all(FILE *from, size_t max, char **bytes)
 	return len > max ? -EFBIG : (ssize_t)len;
 }
 
+ssize_t rn_stream_read(FILE *from, size_t max, char **bytes)
+{
+	ssize_t len;
+
+	*bytes = NULL;
+	len = read_all(from, max, bytes);
+	if (len < 0) {
+		free(*bytes);
+		*bytes = NULL;
+	}
+	return len;
+}
+
 ssize_t rn_file_read(const char *path, size_t max, char **bytes)
 {
 	FILE *from = fopen(path, "re");
@@ -44,12 +57,8 @@ ssize_t rn_file_read(const char *path, size_t max, char **bytes)
 	*bytes = NULL;
 	if (!from)
 		return -errno;
-	len = read_all(from, max, bytes);
+	len = rn_stream_read(from, max, bytes);
 	fclose(from);
-	if (len < 0) {
-		free(*bytes);
-		*bytes = NULL;
-	}
 	return len;
 }
 

@@ -22,6 +22,9 @@
  */
 ssize_t rn_file_read(const char *path, size_t max, char **bytes);
 
+/* Reads what is left of an open stream, as rn_file_read() reads a file. */
+ssize_t rn_stream_read(FILE *from, size_t max, char **bytes);
+
 /* Returns the number at the beginning of a file, such as a file below /proc. Returns -1
  * if the file cannot be read or does not begin with a number.
  */

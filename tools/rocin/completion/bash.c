@@ -55,12 +55,6 @@ static const char frame[] =
 	"}\n"
 	"complete -o filenames -o bashdefault -F _rocin rocin\n";
 
-static void print_value(const char *value, size_t len, void *ctx)
-{
-	(void)ctx;
-	printf(" %.*s", (int)len, value);
-}
-
 /* Prints the lines of _rocin_argument() for an option: the values of its argument. */
 static void print_argument(const char *command, const struct rn_option_line *o)
 {
@@ -77,7 +71,7 @@ static void print_argument(const char *command, const struct rn_option_line *o)
 		return;
 	}
 	printf(" mapfile -t COMPREPLY < <(compgen -W '");
-	rn_completion_values(o->arg, print_value, NULL);
+	rn_completion_values(o->arg);
 	puts("' -- \"$3\") ;;");
 }
 

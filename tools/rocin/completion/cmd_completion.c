@@ -13,6 +13,11 @@
 #include "completion.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/files.h"
+
+enum {
+	LIST_MAX = 1 << 16, /* bytes of the list of options of a command; run has 4000 */
+};
 
 static const struct {
 	const char *name;
@@ -52,30 +57,6 @@ static const struct argp argp = {
 };
 
 /* ------------------------------------------------------------ options of a command */
-/* Reads all of a stream. Returns a string to be freed, or NULL. */
-static char *read_all(FILE *f)
-{
-	size_t len = 0, room = 0;
-	char *text = NULL;
-
-	for (int c = fgetc(f);; c = fgetc(f)) {
-		if (len == room) {
-			char *more = realloc(text, room = 2 * room + 4096);
-
-			if (!more)
-				break;
-			text = more;
-		}
-		if (c == EOF) {
-			text[len] = '\0';
-			return text;
-		}
-		text[len++] = (char)c;
-	}
-	free(text);
-	return NULL;
-}
-
 static void list_in_child(const struct rn_command *c, int out)
 {
 	char list[] = "--list-options", name[32];
@@ -104,7 +85,7 @@ static char *ask(const struct rn_command *c)
 	close(ends[1]);
 	f = pid < 0 ? NULL : fdopen(ends[0], "r");
 	if (f) {
-		text = read_all(f);
+		(void)rn_stream_read(f, LIST_MAX, &text);
 		fclose(f);
 	} else {
 		close(ends[0]);
@@ -116,7 +97,7 @@ static char *ask(const struct rn_command *c)
 }
 
 /* Cuts the next field off, up to @end. */
-static const char *cut(char **at, char end)
+static char *cut(char **at, char end)
 {
 	char *field = *at, *stop = strchr(field, end);
 
@@ -128,9 +109,9 @@ static const char *cut(char **at, char end)
 }
 
 /* The first sentence, or what stands before an example. */
-static const char *first_sentence(const char *help)
+static const char *first_sentence(char *help)
 {
-	char *text = (char *)help, *end = strpbrk(text, ".;");
+	char *end = strpbrk(help, ".;");
 
 	if (end && (end[1] == ' ' || !end[1]))
 		*end = '\0';
@@ -139,16 +120,16 @@ static const char *first_sentence(const char *help)
 
 static void read_option(struct rn_option_line *o, char *line)
 {
-	char *bracket;
+	char *arg, *bracket;
 
 	o->name = cut(&line, '\t');
 	o->letter = cut(&line, '\t');
-	o->arg = cut(&line, '\t');
+	o->arg = arg = cut(&line, '\t');
 	o->help = first_sentence(line);
 	o->is_optional = *o->arg == '[';
 	if (!o->is_optional)
 		return;
-	bracket = strrchr(o->arg, ']');
+	bracket = strrchr(arg, ']');
 	if (bracket)
 		*bracket = '\0';
 	o->arg++;
@@ -169,7 +150,7 @@ static int read_command(struct rn_command_line *line, const struct rn_command *c
 	at = line->text;
 	line->runs_program = strstr(cut(&at, '\n'), "PROGRAM") != NULL;
 	while (*at && line->options < RN_COMPLETION_OPTIONS_MAX)
-		read_option(&line->option[line->options++], (char *)cut(&at, '\n'));
+		read_option(&line->option[line->options++], cut(&at, '\n'));
 	return 0;
 }
 

@@ -33,12 +33,10 @@ void rn_completion_bash(const struct rn_command_line *commands, size_t count);
 void rn_completion_zsh(const struct rn_command_line *commands, size_t count);
 void rn_completion_fish(const struct rn_command_line *commands, size_t count);
 
-/* Calls @print for each value that the name of an argument lists: on and off for
- * "on|off", on for "off|on[:RATE]". No call if it is a name, as FILE.
+/* Prints each value that the name of an argument lists, and a space behind it: "off on "
+ * for "off|on" and for "off|on[:RATE]". Prints nothing if it is a name, as FILE.
  */
-void rn_completion_values(const char *arg,
-			  void (*print)(const char *value, size_t len, void *ctx),
-			  void *ctx);
+void rn_completion_values(const char *arg);
 
 /* Is the argument the name of a file? */
 bool rn_completion_is_file(const char *arg);

@@ -13,12 +13,6 @@ static void print_quoted(const char *text)
 	putchar('\'');
 }
 
-static void print_value(const char *value, size_t len, void *ctx)
-{
-	(void)ctx;
-	printf("%.*s ", (int)len, value);
-}
-
 static void print_option(const char *command, const struct rn_option_line *o)
 {
 	printf("complete -c rocin -n '__rocin_in %s'", command);
@@ -30,7 +24,7 @@ static void print_option(const char *command, const struct rn_option_line *o)
 		fputs(rn_completion_is_file(o->arg) ? " -r -F" : " -x", stdout);
 	if (strchr(o->arg, '|')) {
 		fputs(" -a '", stdout);
-		rn_completion_values(o->arg, print_value, NULL);
+		rn_completion_values(o->arg);
 		putchar('\'');
 	}
 	fputs(" -d ", stdout);

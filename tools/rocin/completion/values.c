@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* values.c - what the name of an option's argument says of the values it may have. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "completion.h"
 
-void rn_completion_values(const char *arg,
-			  void (*print)(const char *value, size_t len, void *ctx),
-			  void *ctx)
+void rn_completion_values(const char *arg)
 {
 	if (!strchr(arg, '|'))
 		return;
@@ -16,7 +15,7 @@ void rn_completion_values(const char *arg,
 
 		/* what is in capitals names something: a rate, a file */
 		if (word && !isupper((unsigned char)*arg))
-			print(arg, word, ctx);
+			printf("%.*s ", (int)word, arg);
 		arg += len + (arg[len] == '|');
 	}
 }

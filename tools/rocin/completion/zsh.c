@@ -16,12 +16,6 @@ static void print_quoted(const char *text, const char *special)
 	}
 }
 
-static void print_value(const char *value, size_t len, void *ctx)
-{
-	(void)ctx;
-	printf("%.*s ", (int)len, value);
-}
-
 /* ":message:action" of _arguments. */
 static void print_argument(const struct rn_option_line *o)
 {
@@ -32,7 +26,7 @@ static void print_argument(const struct rn_option_line *o)
 		fputs("_files", stdout);
 	} else if (strchr(o->arg, '|')) {
 		putchar('(');
-		rn_completion_values(o->arg, print_value, NULL);
+		rn_completion_values(o->arg);
 		putchar(')');
 	} else {
 		putchar(' ');
