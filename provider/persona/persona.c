@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rocin/types.h"
 #include "transport/io/host/log.h"
 
 /* The operations that ibv_wr_*() of release 44 has; FLUSH is not among them. */
@@ -24,6 +25,13 @@
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |                             \
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 
+#define CAPS_OF_MLX5_AND_RXE                                        \
+	(IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |      \
+	 IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_CHANGE_PHY_PORT |    \
+	 IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | \
+	 IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |        \
+	 IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B)
+
 #define ACCESS_OF_ALL                                                 \
 	((unsigned)IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
@@ -32,103 +40,73 @@
 
 struct rnp_persona {
 	const char *name;
-	struct ibv_device_attr_ex
-		attr; /* members that are no limits are taken as they are */
+	unsigned device; /* MLX5, RXE or EFA */
+	/* members that are no limits are taken as they are */
+	struct ibv_device_attr_ex attr;
 	uint32_t max_inline;
 	uint32_t qp_types;	/* 1 << IBV_QPT_*, those that can be created */
 	uint64_t send_ops;	/* IBV_QP_EX_WITH_* */
 	unsigned access;	/* IBV_ACCESS_* of memory regions */
 	uint32_t gids, max_msg; /* entries of the GID table; bytes of a message */
 	uint8_t link_layer, active_width, active_speed; /* as of struct ibv_port_attr */
-	const char *const
-		*lacks; /* operations that its provider does not have, NULL ends */
 };
 
-static const char *const mlx5_lacks[] = { NULL };
+enum {
+	MLX5 = 1 << 0,
+	RXE = 1 << 1,
+	EFA = 1 << 2,
+}; /* devices, as bits of a set */
 
-static const char *const rxe_lacks[] = {
-	"advise_mr",
-	"alloc_dm",
-	"alloc_null_mr",
-	"alloc_parent_domain",
-	"alloc_td",
-	"attach_counters_point_flow",
-	"close_xrcd",
-	"create_counters",
-	"create_flow",
-	"create_rwq_ind_table",
-	"create_wq",
-	"dealloc_td",
-	"destroy_counters",
-	"destroy_flow",
-	"destroy_rwq_ind_table",
-	"destroy_wq",
-	"free_dm",
-	"get_srq_num",
-	"import_dm",
-	"import_mr",
-	"import_pd",
-	"modify_cq",
-	"modify_qp_rate_limit",
-	"modify_wq",
-	"open_qp",
-	"open_xrcd",
-	"query_ece",
-	"query_rt_values",
-	"read_counters",
-	"reg_dm_mr",
-	"reg_dmabuf_mr",
-	"rereg_mr",
-	"set_ece",
-	NULL,
-};
-
-static const char *const efa_lacks[] = {
-	"advise_mr",
-	"alloc_dm",
-	"alloc_mw",
-	"alloc_null_mr",
-	"alloc_parent_domain",
-	"alloc_td",
-	"attach_counters_point_flow",
-	"attach_mcast",
-	"bind_mw",
-	"close_xrcd",
-	"create_counters",
-	"create_flow",
-	"create_rwq_ind_table",
-	"create_srq",
-	"create_srq_ex",
-	"create_wq",
-	"dealloc_mw",
-	"dealloc_td",
-	"destroy_counters",
-	"destroy_flow",
-	"destroy_rwq_ind_table",
-	"destroy_srq",
-	"destroy_wq",
-	"detach_mcast",
-	"free_dm",
-	"get_srq_num",
-	"import_dm",
-	"import_mr",
-	"import_pd",
-	"modify_cq",
-	"modify_qp_rate_limit",
-	"modify_srq",
-	"modify_wq",
-	"open_qp",
-	"open_xrcd",
-	"post_srq_recv",
-	"query_ece",
-	"query_rt_values",
-	"query_srq",
-	"read_counters",
-	"reg_dm_mr",
-	"rereg_mr",
-	"resize_cq",
-	"set_ece",
-	NULL,
+/* Operations that the providers of some devices lack. That of mlx5 has all of them. */
+static const struct {
+	const char *op;
+	unsigned lacked_by;
+} lacking[] = {
+	{ "advise_mr", RXE | EFA },
+	{ "alloc_dm", RXE | EFA },
+	{ "alloc_mw", EFA },
+	{ "alloc_null_mr", RXE | EFA },
+	{ "alloc_parent_domain", RXE | EFA },
+	{ "alloc_td", RXE | EFA },
+	{ "attach_counters_point_flow", RXE | EFA },
+	{ "attach_mcast", EFA },
+	{ "bind_mw", EFA },
+	{ "close_xrcd", RXE | EFA },
+	{ "create_counters", RXE | EFA },
+	{ "create_flow", RXE | EFA },
+	{ "create_rwq_ind_table", RXE | EFA },
+	{ "create_srq", EFA },
+	{ "create_srq_ex", EFA },
+	{ "create_wq", RXE | EFA },
+	{ "dealloc_mw", EFA },
+	{ "dealloc_td", RXE | EFA },
+	{ "destroy_counters", RXE | EFA },
+	{ "destroy_flow", RXE | EFA },
+	{ "destroy_rwq_ind_table", RXE | EFA },
+	{ "destroy_srq", EFA },
+	{ "destroy_wq", RXE | EFA },
+	{ "detach_mcast", EFA },
+	{ "free_dm", RXE | EFA },
+	{ "get_srq_num", RXE | EFA },
+	{ "import_dm", RXE | EFA },
+	{ "import_mr", RXE | EFA },
+	{ "import_pd", RXE | EFA },
+	{ "modify_cq", RXE | EFA },
+	{ "modify_qp_rate_limit", RXE | EFA },
+	{ "modify_srq", EFA },
+	{ "modify_wq", RXE | EFA },
+	{ "open_qp", RXE | EFA },
+	{ "open_xrcd", RXE | EFA },
+	{ "post_srq_recv", EFA },
+	{ "query_ece", RXE | EFA },
+	{ "query_rt_values", RXE | EFA },
+	{ "query_srq", EFA },
+	{ "read_counters", RXE | EFA },
+	{ "reg_dm_mr", RXE | EFA },
+	{ "reg_dmabuf_mr", RXE },
+	{ "rereg_mr", RXE | EFA },
+	{ "resize_cq", EFA },
+	{ "set_ece", RXE | EFA },
 };
 
 enum {
@@ -148,6 +126,7 @@ enum {
 static const struct rnp_persona personas[] = {
 	{
 		.name = "mlx5",
+		.device = MLX5,
 		.attr = {
 			.orig_attr = {
 				.fw_ver = "16.28.1002",
@@ -157,19 +136,7 @@ static const struct rnp_persona personas[] = {
 				.vendor_part_id = 4119,
 				.max_qp = 262144,
 				.max_qp_wr = 32768,
-				.device_cap_flags =
-					IBV_DEVICE_BAD_PKEY_CNTR |
-					IBV_DEVICE_BAD_QKEY_CNTR |
-					IBV_DEVICE_AUTO_PATH_MIG |
-					IBV_DEVICE_CHANGE_PHY_PORT |
-					IBV_DEVICE_PORT_ACTIVE_EVENT |
-					IBV_DEVICE_SYS_IMAGE_GUID |
-					IBV_DEVICE_RC_RNR_NAK_GEN |
-					IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC |
-					IBV_DEVICE_MEM_MGT_EXTENSIONS |
-					IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-					IBV_DEVICE_RAW_IP_CSUM |
-					IBV_DEVICE_MANAGED_FLOW_STEERING,
+				.device_cap_flags = CAPS_OF_MLX5_AND_RXE | IBV_DEVICE_XRC | IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING,
 				.max_sge = 30,
 				.max_sge_rd = 30,
 				.max_cq = 16777216,
@@ -228,10 +195,10 @@ static const struct rnp_persona personas[] = {
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_EDR,
-		.lacks = mlx5_lacks,
 	},
 	{
 		.name = "rxe",
+		.device = RXE,
 		.attr = {
 			.orig_attr = {
 				.fw_ver = "0.0.0",
@@ -240,19 +207,7 @@ static const struct rnp_persona personas[] = {
 				.vendor_id = 0xffffff,
 				.max_qp = 1048560,
 				.max_qp_wr = 1048576,
-				.device_cap_flags =
-					IBV_DEVICE_BAD_PKEY_CNTR |
-					IBV_DEVICE_BAD_QKEY_CNTR |
-					IBV_DEVICE_AUTO_PATH_MIG |
-					IBV_DEVICE_CHANGE_PHY_PORT |
-					IBV_DEVICE_UD_AV_PORT_ENFORCE |
-					IBV_DEVICE_PORT_ACTIVE_EVENT |
-					IBV_DEVICE_SYS_IMAGE_GUID |
-					IBV_DEVICE_RC_RNR_NAK_GEN |
-					IBV_DEVICE_SRQ_RESIZE |
-					IBV_DEVICE_MEM_MGT_EXTENSIONS |
-					IBV_DEVICE_MEM_WINDOW |
-					IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				.device_cap_flags = CAPS_OF_MLX5_AND_RXE | IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_SRQ_RESIZE,
 				.max_sge = 32,
 				.max_sge_rd = 32,
 				.max_cq = 1048576,
@@ -285,10 +240,10 @@ static const struct rnp_persona personas[] = {
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.active_width = WIDTH_1X,
 		.active_speed = SPEED_SDR,
-		.lacks = rxe_lacks,
 	},
 	{
 		.name = "efa",
+		.device = EFA,
 		.attr = {
 			.orig_attr = {
 				.fw_ver = "0.0.0.0",
@@ -320,7 +275,6 @@ static const struct rnp_persona personas[] = {
 		.link_layer = IBV_LINK_LAYER_UNSPECIFIED,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_EDR,
-		.lacks = efa_lacks,
 	},
 };
 
@@ -331,7 +285,7 @@ int rnp_persona_read(const struct rnp_persona **p, char *err, size_t err_len)
 	*p = NULL;
 	if (!name || !*name)
 		return 0;
-	for (size_t i = 0; i < sizeof(personas) / sizeof(personas[0]); i++)
+	for (size_t i = 0; i < RN_ARRAY_SIZE(personas); i++)
 		if (!strcmp(name, personas[i].name))
 			*p = &personas[i];
 	return *p ? 0
@@ -343,8 +297,8 @@ int rnp_persona_read(const struct rnp_persona **p, char *err, size_t err_len)
 
 bool rnp_persona_lacks(const struct rnp_persona *p, const char *op)
 {
-	for (size_t i = 0; p && p->lacks[i]; i++)
-		if (!strcmp(p->lacks[i], op))
+	for (size_t i = 0; p && i < RN_ARRAY_SIZE(lacking); i++)
+		if (lacking[i].lacked_by & p->device && !strcmp(lacking[i].op, op))
 			return true;
 	return false;
 }
@@ -383,7 +337,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static void take_limits(const struct ibv_device_attr *from, struct ibv_device_attr *to)
 {
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+	for (size_t i = 0; i < RN_ARRAY_SIZE(limits); i++) {
 		int theirs, ours;
 
 		memcpy(&theirs, (const char *)from + limits[i], sizeof(theirs));
