@@ -215,8 +215,8 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 	return true;
 }
 
-/* Returns the reason why an IPv6 packet was not parsed. To find it, looks for a UDP
- * header behind the extension headers.
+/* Returns the reason why rn_packet_parse() did not parse an IPv6 packet. Looks for a UDP
+ * header behind the extension headers, where rn_packet_parse() does not look.
  */
 static enum rn_packet_skip skipped_ipv6(const uint8_t *ip, size_t len)
 {
@@ -273,7 +273,7 @@ const uint8_t *rn_packet_payload(const struct rn_packet *p, uint32_t len)
 
 /* ----------------------------------------------------------------- text of a packet */
 
-/* A line to which text is appended; text that does not fit is cut off. */
+/* A text buffer to which add_words() appends; text that does not fit is cut off. */
 struct line {
 	char *text;
 	size_t len, used;
@@ -462,7 +462,9 @@ static void add_mad(struct line *l, const struct rn_packet *p)
 	add_message(l, &msg);
 }
 
-/* Appends the text of the packet from its BTH on. */
+/* Appends the text of the packet from its BTH on; describes a damaged packet as far as it
+ * goes.
+ */
 static void add_transport(struct line *l, const struct rn_packet *p)
 {
 	const struct rn_bth *bth = &p->bth;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.c - parses pcapng blocks; see pcapng.h. Section numbers are those of the draft.
+/* pcapng.c - parses pcapng blocks; see pcapng.h. Section numbers in this file are those
+ * of draft-ietf-opsawg-pcapng-02.
  */
 #include "pcapng.h"
 
@@ -52,7 +53,7 @@ struct rn_pcapng_interface {
 	char name[NAME_LEN], description[DESCRIPTION_LEN];
 };
 
-/* The part of a block that is not parsed yet. */
+/* The rest of a block, from the first byte that is not parsed yet. */
 struct rest {
 	const struct rn_pcapng_reader *r;
 	const uint8_t *at;
@@ -89,7 +90,9 @@ static uint32_t padded(uint32_t len)
 	return (len + 3) & ~3U;
 }
 
-/* Converts time units of an interface to ns; 0 if out of range. */
+/* Converts a timestamp of interface @i, in the time units of that interface, to ns.
+ * Returns 0 if the result is out of range.
+ */
 static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 {
 	uint8_t power = i->resolution & (POWER_OF_2 - 1);
@@ -101,7 +104,8 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 			return 0;
 		s = units >> power;
 		part = units & ((1ULL << power) - 1);
-		/* The fraction is cut to 34 bits, so that it times 10^9 fits in 64 bits.
+		/* The fraction is cut to 34 bits, so that its product with 10^9 fits in
+		 * 64 bits.
 		 */
 		if (power > 34) {
 			part >>= power - 34;
@@ -322,8 +326,9 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 }
 
 /* -------------------------------------- block lengths, and the choice of the parser */
-/* Finds out which byte order the section that begins with @head has. Returns false if
- * @head is not a valid Section Header Block.
+/* Finds the byte order of a section from its first block, which begins with @head: sets
+ * *@is_swapped if it is not the byte order of this machine. Returns false if @head is not
+ * a valid Section Header Block.
  */
 static bool has_order(const uint8_t *head, bool *is_swapped)
 {

@@ -14,16 +14,20 @@
 #include "rocin/types.h"
 
 enum {
-	/* Bytes at the beginning of a block that contain its length. */
+	/* Number of bytes at the beginning of a block from which rn_pcapng_block_len()
+	 * finds the length of the block.
+	 */
 	RN_PCAPNG_HEAD = 12,
 	RN_PCAPNG_BLOCK_MAX = 1 << 24, /* longer blocks are treated as damage */
 	/* Bytes of a text including NUL; longer text is cut off. */
 	RN_PCAPNG_TEXT_MAX = 640,
 };
 
-struct rn_pcapng_interface; /* an interface of the file */
+struct rn_pcapng_interface;
 
-/* A reader; zero-initialized. */
+/* State of reading one pcapng file. The caller sets all fields to zero before the first
+ * block.
+ */
 struct rn_pcapng_reader {
 	bool is_begun; /* a Section Header Block was read */
 	/* the byte order of the section is the opposite of this machine's */
@@ -44,7 +48,9 @@ struct rn_pcapng_found {
 	/* the packet was sent; false also if the file does not say */
 	bool is_outbound;
 	uint32_t queue; /* epb_queue, to which rocin writes the local QPN; 0: none */
-	/* Name of the interface; owned by the reader, valid until the next block. */
+	/* Name of the interface. The reader owns the text; it is valid until the next
+	 * call of rn_pcapng_block().
+	 */
 	const char *name;
 	const char *description;
 	/* comments of the packet; several are joined by "; " */

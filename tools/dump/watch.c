@@ -353,7 +353,10 @@ static struct rn_watch_call *find_call(struct rn_watch *w, const struct rn_gid *
 	return NULL;
 }
 
-/* Processes a REQ. A REQ that is sent again has the same content. */
+/* Stores the REQ of a connection (message of the connection manager) until its REP comes.
+ * If the same REQ was stored before, overwrites it: a REQ that is sent again has the same
+ * content.
+ */
 static void note_req(struct rn_watch_job *job, const struct rn_cm_req *req)
 {
 	const struct rn_flow *flow = &job->p->flow;
@@ -394,8 +397,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Processes a REP. Afterwards the QPNs and first PSNs of both sides are known. If the REP
- * is sent again, no REQ is stored for it any more.
+/* Processes a REP. Together with the stored REQ it tells the QPNs and first PSNs of both
+ * sides. The REQ is then forgotten, so a REP that is sent again changes nothing.
  */
 static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 {
@@ -420,8 +423,8 @@ static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 			     min_u32(rep->init_depth, c->resp_res));
 }
 
-/* Processes a DREQ. Afterwards a packet with an unexpected PSN counts as the beginning of
- * a new connection.
+/* Processes a DREQ, which ends a connection. Afterwards a packet with an unexpected PSN
+ * counts as the beginning of a new connection.
  */
 static void note_dreq(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
 {
@@ -487,7 +490,9 @@ static void watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_response(job, requests);
 }
 
-/* Counts a CNP for the half-connection in the other direction, whose packets were marked.
+/* Counts a CNP, which a receiver sends when packets were marked with ECN CE. It counts
+ * for the half-connection that these packets belong to, which is the one in the other
+ * direction.
  */
 static void note_cnp(struct rn_watch_job *job, struct rn_watch_flow *f)
 {

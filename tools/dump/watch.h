@@ -149,7 +149,7 @@ enum {
 	RN_WATCH_NONE = UINT32_MAX,
 };
 
-/* The findings about one packet. */
+/* What rn_watch_packet() has found out about one packet. */
 struct rn_watch_verdict {
 	/* Number of the half-connection to which the request belongs, or the request that
 	 * this response answers. RN_WATCH_NONE: not known.
@@ -179,7 +179,9 @@ struct rn_watch_bucket {
 	uint32_t resent;
 	uint32_t naks;
 	uint32_t window; /* maximum number of unacknowledged PSNs */
-	/* The fewest credits advertised, plus 1; 0: none were advertised. */
+	/* The lowest number of credits that was advertised in this time, plus 1; 0: none
+	 * were advertised.
+	 */
 	uint32_t credits;
 	uint32_t rtts;
 	rn_ns rtt_sum;
@@ -200,7 +202,9 @@ struct rn_watch_counts {
 	uint64_t missing; /* number of PSNs that were never captured, or captured late */
 	uint64_t responses;
 	uint64_t acks, seq_naks, rnr_naks, fatal_naks, read_responses, duplicates;
-	/* Signs of congestion: packets marked ECN CE, and CNPs to the sender. */
+	/* Signs of congestion: number of packets marked with ECN CE, and of CNPs, which
+	 * ask the sender to slow down.
+	 */
 	uint64_t marked, cnps;
 	uint32_t window_max; /* maximum number of unacknowledged PSNs */
 	uint32_t credits;    /* credits in the last AETH, or RN_CREDITS_UNLIMITED */
@@ -225,11 +229,11 @@ struct rn_watch_half {
 struct rn_watch;
 
 /**
- * rn_watch_open() - Create a watch
+ * rn_watch_open() - Create the state for judging the packets of one capture
  * @is_strict:	The network and the capture never lose, duplicate or reorder
  *	packets, so a suspicion is reported as a violation
  *
- * Return: the watch, or NULL if there is no memory.
+ * Return: the state, or NULL if there is no memory.
  */
 struct rn_watch *rn_watch_open(bool is_strict);
 void rn_watch_close(struct rn_watch *w);
@@ -246,7 +250,7 @@ void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 		     struct rn_watch_verdict *out);
 
 /* rn_watch_halves() returns the number of half-connections, and rn_watch_half() the one
- * with index @i. The pointer is valid until the next packet.
+ * with index @i. The pointer is valid until the next call of rn_watch_packet().
  */
 uint32_t rn_watch_halves(const struct rn_watch *w);
 const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);

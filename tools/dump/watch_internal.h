@@ -14,7 +14,9 @@ enum {
 	RN_WATCH_RECORDS_MAX = 65536,
 	/* maximum number of REQs that are kept until their REP comes */
 	RN_WATCH_CALLS = 64,
-	/* A PSN at least this far from the expected one belongs to another connection. */
+	/* A PSN that is farther than this from the expected one belongs to another
+	 * connection.
+	 */
 	RN_WATCH_FAR = 1 << 17,
 	/* Limit like the one above, for the first packet of a message. This one is
 	 * smaller, because the first packet of a message is more likely to begin a new
@@ -27,7 +29,7 @@ enum {
 	RN_WATCH_NO_DEPTH = 256,
 };
 
-/* A request packet, as it was first sent. */
+/* A request packet that was captured, with the values of its first transmission. */
 struct rn_watch_record {
 	struct rn_psn psn;
 	/* Number of PSNs that the request uses. 0: not known, because it is a READ and
@@ -93,12 +95,12 @@ struct rn_watch_flow {
 	uint64_t begun, asked, paired, confirmed;
 	struct rn_watch_flow
 		/* The half-connection whose request was answered by the last response
-		 * from the sender of this half-connection, or NULL.
+		 * that came from the sender of this half-connection; NULL: none yet.
 		 */
 		*answered;
 	uint64_t answered_at;
-	/* The other direction has begun a new connection. So a new connection begins in
-	 * this direction, too, with the next packet that has an unexpected PSN.
+	/* The half-connection in the other direction has begun a new connection. So the
+	 * next packet of this one with an unexpected PSN begins a new connection, too.
 	 */
 	bool may_restart;
 	/* The state of the half-connection is uncertain, for one of two reasons. A
@@ -117,7 +119,9 @@ struct rn_watch_flow {
 	 */
 	bool has_begun;
 	struct rn_psn first; /* first PSN seen of this connection */
-	/* Oldest PSN that has a record or that came late. */
+	/* Oldest PSN of which this half-connection has a record, or that was captured
+	 * late.
+	 */
 	struct rn_psn oldest;
 	struct rn_psn next;	 /* PSN after the newest request */
 	struct rn_psn una;	 /* oldest PSN that is not acknowledged */
@@ -141,7 +145,9 @@ struct rn_watch_flow {
 	/* The fields from here on describe the responses to these requests. */
 	struct rn_watch_nak nak;
 	bool has_msn; /* @msn_low and @msn_high are valid */
-	/* The field @messages of records before this PSN is wrong. */
+	/* First PSN since which message counts are right: the field @messages of records
+	 * before it is wrong, because requests are missing in the capture.
+	 */
 	struct rn_psn msn_since;
 	/* The MSN of the responder is not known exactly. It is msn_ref, plus an offset
 	 * from msn_low to msn_high, plus the number of messages that are counted here.
@@ -180,14 +186,14 @@ struct rn_watch {
 	uint32_t next_call;
 };
 
-/* A packet that is being checked, and its verdict. */
+/* A packet that is being checked, and the verdict about it. */
 struct rn_watch_job {
 	struct rn_watch *w;
 	rn_ns at;
 	const struct rn_packet *p;
 	struct rn_watch_verdict *out;
-	/* It is not known which request this response answers. So the response is not
-	 * reported, even if it seems to break a rule.
+	/* It is not known which request this response answers. So nothing is reported
+	 * about it, even if it seems to break a rule.
 	 */
 	bool is_muted;
 };
@@ -198,16 +204,19 @@ struct rn_watch_job {
 void rn_watch_say(struct rn_watch_job *job, enum rn_watch_rule rule, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Returns the number of a half-connection. */
+/* Returns the number of @f: its index for rn_watch_half(). */
 uint32_t rn_watch_number(const struct rn_watch *w, const struct rn_watch_flow *f);
 
-/* Makes two half-connections each other's peers. Earlier conclusions from responses to
- * them are dropped.
+/* Makes @a and @b each other's peers: the two directions of one connection. If they were
+ * not peers before, drops what earlier responses to their requests have told: the last
+ * NAK, the MSN and the credits. @is_sure: it is certain that they belong together.
  */
 void rn_watch_pair(struct rn_watch *w, struct rn_watch_flow *a, struct rn_watch_flow *b,
 		   bool is_sure);
 
-/* Marks the peer of @f as no longer certain. */
+/* Marks @f and its peer (the half-connection in the other direction) as perhaps not
+ * belonging together.
+ */
 void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f);
 
 /* Ends the connection of @f, because a new connection begins. The half-connection in the
@@ -216,9 +225,9 @@ void rn_watch_loosen(struct rn_watch *w, struct rn_watch_flow *f);
  */
 void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f);
 
-/* Marks the state of @f as uncertain. Responses to it are then not reported as breaking a
- * rule until all requests that were sent so far are answered. rn_watch_believe() ends
- * this.
+/* Marks the state of @f as uncertain. Until all requests that @f has sent so far are
+ * answered, responses to @f are not reported as breaking a rule. rn_watch_believe() marks
+ * the state as certain again.
  */
 void rn_watch_doubt(struct rn_watch_flow *f);
 void rn_watch_believe(struct rn_watch_flow *f);
@@ -246,14 +255,14 @@ static inline struct rn_watch_record *rn_watch_at(struct rn_watch_flow *f, uint3
 	return &f->record[(f->head + i) & (f->room - 1)];
 }
 
-/* Returns the index of the first record (a request) of @f that ends after @psn, or
- * f->count if there is none.
+/* Returns the index of the first record (a request) of @f whose last PSN is @psn or a
+ * newer one. Returns f->count if there is none.
  */
 uint32_t rn_watch_search(struct rn_watch_flow *f, struct rn_psn psn);
 
-/* Learns the path MTU from a packet that is not the last of its message, and so is as
- * long as the MTU. If @len can be a path MTU, stores it, and computes how many PSNs the
- * READs of @f use.
+/* Learns the path MTU from a packet that is not the last of its message, so that its
+ * payload of @len bytes fills the MTU. If @len can be a path MTU, stores it, and computes
+ * how many PSNs the READs of @f use.
  */
 void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len);
 
@@ -269,7 +278,7 @@ void rn_watch_count_done(struct rn_watch_flow *f, rn_ns at, uint64_t bytes);
 void rn_watch_count_rtt(struct rn_watch_flow *f, rn_ns at, rn_ns rtt);
 void rn_watch_count_window(struct rn_watch_flow *f, rn_ns at);
 
-/* Counts credits. @credits: as in the AETH, or RN_CREDITS_UNLIMITED. */
+/* Notes that an AETH has advertised @credits credits, or RN_CREDITS_UNLIMITED. */
 void rn_watch_count_credits(struct rn_watch_flow *f, rn_ns at, uint32_t credits);
 void rn_watch_count_nak(struct rn_watch_flow *f, rn_ns at);
 

@@ -137,8 +137,8 @@ void rn_watch_doubt(struct rn_watch_flow *f)
 }
 
 /* Marks the state of half-connection @f as certain again. Drops what was learned from
- * responses while it was uncertain, and the records of the requests from before that,
- * because these may belong to another connection.
+ * responses while the state was uncertain. Also drops the records of requests from before
+ * that time, because these may belong to another connection.
  */
 void rn_watch_believe(struct rn_watch_flow *f)
 {
@@ -153,8 +153,8 @@ void rn_watch_believe(struct rn_watch_flow *f)
 
 /* ---- Finding the half-connection that a response answers ---- */
 
-/* Returns the PSN behind the last request. If that is a READ and its number of PSNs is
- * not known, assumes the largest number.
+/* Returns the PSN behind the last request of @f. If that request is a READ that uses an
+ * unknown number of PSNs, assumes the largest possible number.
  */
 static struct rn_psn sent_to(struct rn_watch_flow *f)
 {
@@ -230,7 +230,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	return count;
 }
 
-/* Finds another half-connection, with a certain peer, that waits for an answer to @psn.
+/* Returns a half-connection that has a certain peer other than @f and waits for an answer
+ * to @psn; NULL: there is none.
  */
 static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch_flow *f,
 				       struct rn_psn psn)
@@ -286,8 +287,8 @@ static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_
 			g->confirmed = job->w->packets;
 		return g;
 	}
-	/* The response may be a second one to @g, or the first one to another
-	 * half-connection. So it is not reported.
+	/* The response may be a second one to a request of @g, or the first one to a
+	 * request of another half-connection. So nothing is reported about it.
 	 */
 	job->is_muted = is_sent || count > 1;
 	if (is_sent &&
@@ -325,8 +326,8 @@ struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_f
 {
 	struct rn_watch_flow *g = find_asker(job, f);
 
-	/* Responses that came after @g had begun were taken for answers to another
-	 * half-connection. But they may have answered @g.
+	/* After @g had begun, responses were taken for answers to requests of another
+	 * half-connection. They may have answered requests of @g.
 	 */
 	if (g && g != f->answered && f->answered_at > g->begun)
 		rn_watch_doubt(g);

@@ -21,7 +21,7 @@ static bool is_pmtu(uint64_t len)
 	return len >= PMTU_MIN && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
 }
 
-/* Checks the form of the packet. Returns false if no more of it can be parsed. */
+/* Checks length, version and opcode. Returns false if no more can be checked. */
 static bool check_form(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -253,8 +253,8 @@ static void drop_oldest(struct rn_watch_flow *f)
 	f->oldest = f->count ? rn_watch_at(f, 0)->psn : f->next;
 }
 
-/* Drops records of requests whose PSNs would compare as newer than the newest one, since
- * PSNs wrap. A READ may have so many PSNs that one record is too old.
+/* Drops the oldest records while their PSNs are half of the PSN space behind the newest:
+ * PSNs wrap, and these would compare as newer. One READ may use so many PSNs.
  */
 static void forget_oldest(struct rn_watch_flow *f)
 {
@@ -282,7 +282,7 @@ static uint32_t read_span(uint32_t dma_len, uint32_t pmtu)
 	return dma_len <= pmtu ? 1 : (dma_len - 1) / pmtu + 1;
 }
 
-/* Sets the number of PSNs of READ @r, or an upper limit of that number. */
+/* Sets the number of PSNs that READ @r uses, or an upper limit of that number. */
 static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_t span)
 {
 	r->span = span;
@@ -310,8 +310,8 @@ static void settle_spans(struct rn_watch_flow *f)
 	}
 }
 
-/* Stores the path MTU, and computes the number of PSNs of the newest request if it was
- * not known. Those of older requests are known.
+/* Stores the path MTU. If the number of PSNs of the newest request was not known,
+ * computes it. (Those of older requests are known.)
  */
 static void learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
@@ -329,8 +329,8 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len)
 		learn_mtu(f, len);
 }
 
-/* If @p requests the rest of READ @r, from its PSN number @k on, returns the path MTU,
- * which follows from the remote addresses. Otherwise returns 0.
+/* If @p requests the rest of READ @r from its response @k (0: the first) on, returns the
+ * path MTU, which follows from the addresses of both requests. Otherwise returns 0.
  */
 static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_packet *p,
 			     uint32_t k)
@@ -343,8 +343,8 @@ static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_pa
 	return done % k == 0 && is_pmtu(done / k) ? (uint32_t)(done / k) : 0;
 }
 
-/* Marks message counts as unknown: the capture has missed requests before @psn, and
- * nobody knows how many messages they were, and which message is in progress.
+/* Called when the capture has missed requests before @psn. Nobody knows how many messages
+ * they were, so message counts and the message in progress become unknown.
  */
 static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -353,9 +353,9 @@ static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 	f->msn_since = psn;
 }
 
-/* Infers the number of PSNs of the newest request if that is a READ for which it is not
- * known: @p requests the rest of it, or gives an upper limit by its PSN. The number is
- * not certain, because the capture may have missed requests in between.
+/* If the newest request is a READ whose number of PSNs is not known, infers it from the
+ * next packet: @p requests the rest of the READ, or its PSN gives an upper limit. The
+ * result is not certain, because the capture may have missed requests in between.
  */
 static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -425,7 +425,7 @@ static void check_sequence(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->kind = op->flags & RN_OP_LAST ? 0 : op->kind;
 }
 
-/* Compares the length of a WRITE with its packets. */
+/* Checks that the payloads of a WRITE have as many bytes in all as its RETH says. */
 static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_packet *p = job->p;
@@ -538,8 +538,8 @@ static void note_gap(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t
 
 /* ---- Requests that are sent again ---- */
 
-/* Returns the first PSN of the message that contains @psn, or the first one of it that is
- * still recorded.
+/* Returns the first PSN of the message that contains @psn; if its record was dropped, the
+ * oldest PSN of the message that has a record.
  */
 static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -558,9 +558,9 @@ static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 	return rn_watch_at(f, i)->psn;
 }
 
-/* Returns true if the last NAK demands that @psn is sent again. The requester sends again
- * from the PSN of the NAK on; many requesters begin earlier, at the first packet of the
- * message that contains this PSN.
+/* Returns true if the last NAK explains that @psn is sent again. The requester sends
+ * again from the PSN of the NAK on; many requesters begin earlier, at the first packet of
+ * the message that contains this PSN.
  */
 static bool is_wanted_back(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -594,7 +594,7 @@ static enum rn_watch_cause find_cause(struct rn_watch_flow *f, struct rn_psn psn
 	return RN_CAUSE_TIMEOUT;
 }
 
-/* Stores the PSN from which on responses to a repeated READ will come. */
+/* Notes that READ @r is requested again from its response @from (0: the first) on. */
 static void note_anew(struct rn_watch_record *r, uint32_t from)
 {
 	uint32_t seen = r->got > r->beyond ? r->got : r->beyond;
@@ -607,7 +607,7 @@ static void note_anew(struct rn_watch_record *r, uint32_t from)
 	r->anew_at = from;
 }
 
-/* Compares a READ that is sent again with its first transmission. */
+/* Checks that a READ that is sent again requests a part of READ @r, up to its end. */
 static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     struct rn_watch_record *r)
 {
@@ -666,8 +666,8 @@ static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     (double)(f->nak.until - job->at) / 1e6);
 }
 
-/* Counts a request packet that was missing so far. Does nothing if its PSN has been
- * acknowledged: then it was counted with the acknowledgement.
+/* Counts a request packet that comes late, after others with higher PSNs. If its PSN was
+ * acknowledged before, the packet was counted then, so this does nothing.
  */
 static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -679,7 +679,7 @@ static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_count_done(f, job->at, job->p->payload_len);
 }
 
-/* Compares the request with its first transmission. Returns true if both are equal. */
+/* Returns true if the repeated request agrees with its first transmission @r. */
 static bool is_same(struct rn_watch_job *job, struct rn_watch_flow *f,
 		    struct rn_watch_record *r)
 {
@@ -720,7 +720,7 @@ static void note_retransmission(struct rn_watch_job *job, struct rn_watch_flow *
 
 /* ---- New connections ---- */
 
-/* Does the PSN alone show that the packet belongs to a new connection? */
+/* Returns true if the PSN alone shows that the packet belongs to a new connection. */
 static bool is_elsewhere(const struct rn_watch_flow *f, const struct rn_watch_record *r,
 			 const struct rn_packet *p)
 {
@@ -744,9 +744,10 @@ static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause caus
 	       (cause == RN_CAUSE_GO_BACK && !f->may_restart);
 }
 
-/* Marks the state as uncertain if a request has come again that had been answered, or
- * must not be sent again, or is the first one while nothing is answered: the response has
- * not arrived, or one side uses a new QP.
+/* Called for a repeated request. Unless a NAK explains it, the state becomes uncertain if
+ * the request was answered before, or is the first one and has no answer but a fatal NAK:
+ * the answer was lost behind the capture, or one side uses a new QP. (may_restart: the
+ * peer has such a QP.)
  */
 static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -769,8 +770,8 @@ static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.pmtu = 0;
 }
 
-/* A request has come again with other content. Returns true if it may be of a new
- * connection: the first one was answered or fatally refused, or no answer was captured.
+/* Called if a repeated request differs from the recorded one. Returns true if a new
+ * connection may use its PSN: the old request was answered, or refused, or not answered.
  */
 static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -784,7 +785,7 @@ static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet
 	       (psn.v == f->first.v && f->una.v == f->first.v);
 }
 
-/* Does the packet begin a new connection? */
+/* Returns true if the packet begins a new connection. */
 static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 		       struct rn_watch_record *r)
 {
@@ -798,8 +799,8 @@ static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 	return true;
 }
 
-/* Begins a new connection, with the PSN of @p or with an earlier one: packets that were
- * counted as repeated may have been its first ones.
+/* Begins a new connection at the PSN of @p. If packets before it were taken for repeated
+ * ones of the old connection, the new one may have begun with them; f->oldest says so.
  */
 static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 {

@@ -6,14 +6,14 @@
 
 /* ---- Message sequence number ---- */
 
-/* Returns the difference of two MSNs, which count modulo 2^24 as PSNs do. */
+/* Returns the difference of two MSNs. They have 24 bits and wrap like PSNs. */
 static int32_t msn_diff(uint32_t a, uint32_t b)
 {
 	return rn_psn_diff(rn_psn(a), rn_psn(b));
 }
 
-/* Sets *@count to the number of messages in the requests up to @psn; for a NAK, before
- * @psn. Returns false if the number is not known.
+/* Sets *@count to the number of messages that end with the request at @psn or before it;
+ * for a NAK, only before it. Returns false if the number is not known.
  */
 static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 			uint32_t *count)
@@ -27,9 +27,9 @@ static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 }
 
 /* Checks the MSN of a response. When the responder sends a response with PSN p, it has
- * completed all messages up to p, and no message that has not been sent yet. The initial
- * MSN is known from the connection manager, or else lies within limits, which each AETH
- * may narrow.
+ * completed all messages up to p, and none that the requester has not sent yet. The first
+ * MSN of the connection is known from the connection manager. Otherwise only limits of it
+ * are known, which each AETH may narrow.
  */
 static void check_msn(struct rn_watch_job *job, struct rn_watch_flow *f, bool is_nak)
 {
@@ -104,7 +104,9 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 			bytes += r->payload_len;
 			continue;
 		}
-		/* @psn lies within a READ, and the last responses have not come. */
+		/* No error: the READ or atomic was answered, or @psn is the PSN of a
+		 * response in the middle of this READ.
+		 */
 		if (r->is_done || rn_psn_before(psn, rn_psn_add(r->psn, r->span)))
 			continue;
 		rn_watch_say(job, RN_RULE_ACK_OVER, "%s of PSN %" PRIu32,
@@ -134,7 +136,8 @@ static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r)
 {
 	f->half.n.acks++;
-	/* If this READ or atomic has been answered already, an ACK may have its last PSN.
+	/* A READ or atomic that was answered already may be acknowledged once more by an
+	 * ACK, which then has the last PSN of the request.
 	 */
 	if (r && rn_watch_is_answered(r->opcode)) {
 		uint32_t k = (uint32_t)rn_psn_diff(job->p->bth.psn, r->psn);
@@ -208,8 +211,8 @@ static void note_ack(struct rn_watch_job *job, struct rn_watch_flow *f,
 		return;
 	}
 	rn_watch_count_nak(f, job->at);
-	/* A NAK may come after some of the responses to a READ. It acknowledges what they
-	 * have answered.
+	/* A NAK may come after some of the responses to a READ. It acknowledges the PSNs
+	 * before its own.
 	 */
 	if (rn_psn_before(f->una, job->p->bth.psn))
 		advance(job, f, job->p->bth.psn);
@@ -256,9 +259,9 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 	return fits;
 }
 
-/* Learns from a response to READ @r, if it certainly answers @r: the path MTU from any
- * response but the last, and the number of PSNs from the last one. @k: number of the
- * response in the READ, from 0.
+/* Learns from response number @k (from 0) to READ @r, unless it may answer another
+ * request: the path MTU from any response but the last, and the number of PSNs of @r from
+ * the last one.
  */
 static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r, uint32_t k)
@@ -278,7 +281,9 @@ static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
 	}
 }
 
-/* Compares position and length of a READ response with the request. */
+/* Checks that READ response number @k (from 0) has the opcode and the length that READ @r
+ * demands there.
+ */
 static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 		       const struct rn_watch_record *r, uint32_t k)
 {
@@ -404,8 +409,9 @@ static bool is_positive(const struct rn_packet *p)
 	       rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK;
 }
 
-/* Checks that after a fatal NAK the responder answers no PSN behind the PSN of that NAK.
- * A response to that PSN itself may be a duplicate, or was sent before the NAK.
+/* After a fatal NAK the responder must answer no PSN behind the PSN of that NAK; reports
+ * a response that does. A response to that PSN itself may be a duplicate, or may have
+ * been sent before the NAK.
  */
 static void check_after_nak(struct rn_watch_job *job, const struct rn_watch_flow *f)
 {
