@@ -35,7 +35,7 @@ bool example_is_mended(int argc, char **argv);
  */
 void example_open(struct example *e, int argc, char **argv);
 
-/* If @ok is false, ends the program with a message that @what has failed. */
+/* If @ok is false, prints that @what has failed, and ends the program. */
 void example_need(bool ok, const char *what);
 
 /* Registers @len bytes of memory at @mem; NULL: allocates them as zeroed host memory. */
@@ -86,7 +86,9 @@ struct example_kernel {
 	unsigned new_bytes; /* output: the number of bytes that are NEW */
 };
 void example_wait_and_count(void *kernel);
-/* Counts new bytes as example_wait_and_count() does, but does not wait for the flag. */
+/* Counts the bytes that are NEW as example_wait_and_count() does, but does not wait for
+ * the flag.
+ */
 void example_count(void *kernel);
 
 /* Sets the flag of the kernel to 1. */
@@ -97,7 +99,9 @@ struct rn_gpu_buffer;
 struct rn_storage_file;
 void example_gpu_memory(struct rn_gpu_buffer *buffer);
 
-/* Waits for the kernels, checks the count and ends the program. */
+/* Waits until the kernels of the GPU have ended. Prints how many of the bytes they have
+ * found to be new, and ends the program: with success if all of them were.
+ */
 void example_end_kernel(const struct rn_gpu_buffer *buffer,
 			const struct example_kernel *kernel) __attribute__((noreturn));
 

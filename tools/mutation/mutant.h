@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Selects the mutant that a process runs. tools/mutate includes this file in the first
+/* Selects the mutant (a deliberate bug that some test must notice) that a process runs.
+ * tools/mutate compiles all mutants into one program, and includes this file in the first
  * line of every source file that it rewrites.
  *
  * The number of the mutant is the value of the environment variable ROCIN_MUTANT, or the

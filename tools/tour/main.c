@@ -30,7 +30,7 @@ static const struct {
 	{ "lost", tour_lost },	       { "gpu", tour_gpu },
 };
 
-/* Sets an option. The values were checked by `rocin tour'. */
+/* Sets one option "KEY=VALUE" of the command line. `rocin tour' has checked the value. */
 static void set_option(struct tour *t, const char *word)
 {
 	const struct {

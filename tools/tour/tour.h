@@ -42,7 +42,7 @@ struct end {
 
 struct tour {
 	struct end a, b;
-	/* The settings of the stop; rocin/tour/stops.c describes them. */
+	/* The settings of the stop; tools/rocin/tour/stops.c describes them. */
 	uint32_t size, offset, mtu, rnr_timer, rnr_retry;
 	bool imm, cswap, flush;
 	uint8_t timeout; /* code of the local ACK timeout */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* client.c - a connection to rocind: reads requests and answers them. */
+/* client.c - connections of programs to rocind: reads their requests and answers them. */
 #include "server.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* Tells the caller what to do with the connection after a request. */
+/* Result of a request: whether the connection to the client stays open. */
 enum outcome {
 	KEEP,
 	CLOSE
@@ -93,7 +93,9 @@ static bool is_memory(int fd)
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
-/* Answers a request to attach that was granted. */
+/* Answers RN_CTL_ATTACH, after the client has got its slot (the number of its process in
+ * the groups of sockets): sends it the slot and its sockets.
+ */
 static enum outcome answer_attach(struct rnd_client *client)
 {
 	const struct rnd_attachment *a = &client->attachment;
@@ -109,15 +111,16 @@ static enum outcome answer_attach(struct rnd_client *client)
 
 	for (uint32_t i = 0; i < a->gid_count; i++)
 		socks[i] = a->group[i]->sock[a->slot];
-	/* The rules and captures are sent before the answer to the request, so that the
-	 * process has them before its first packet.
+	/* The fault rules and the captures of the device are sent before the answer to
+	 * the request, so that the process has them before its first packet.
 	 */
 	if (rnd_faults_greet(client))
 		return CLOSE;
 	rnd_taps_attached(client);
 	outcome = send_answer(client, &msg, socks, a->gid_count);
-	/* The interface may have changed since the process read its state; this reports
-	 * the changes. It may free the client, so the client is not used after KEEP.
+	/* The interface may have changed since the process read its state;
+	 * rnd_watch_update() reports the changes. It may free the client, so no caller
+	 * uses the client after KEEP.
 	 */
 	if (outcome == KEEP)
 		rnd_watch_update(client);
@@ -382,8 +385,8 @@ static enum outcome refuse_version(struct rnd_client *client,
 	return CLOSE;
 }
 
-/* Returns true if the device has exactly the addresses for which the client has asked.
- * Addresses may have been added or removed since.
+/* Returns true if the device has exactly the addresses that the client has asked for.
+ * Otherwise addresses were added or removed after the request was executed first.
  */
 static bool has_addresses(const struct rnd_attachment *a, const struct rn_ctl_attach *rq)
 {
@@ -407,8 +410,8 @@ static enum outcome repeat_attach(struct rnd_client *client, struct rn_ctl_packe
 	return on_attach(client, pkt);
 }
 
-/* A rocind that has died has executed this request already, and perhaps answered it.
- * Handles it again. Requests that change nothing are executed again; most of the others
+/* Executes a request that a rocind which has died had executed already, and perhaps
+ * answered. Requests that change nothing are simply executed again; most of the others
  * find that their work is done.
  */
 static enum outcome repeat_request(struct rnd_client *client, struct rn_ctl_packet *pkt)
@@ -471,8 +474,8 @@ static bool is_connected(const struct rnd_server *server, uint64_t id)
 	return c != NULL;
 }
 
-/* Handles a message. It stays in the socket until it has been handled, so if rocind is
- * killed meanwhile, its successor finds it there.
+/* Called when a client has sent a message. Handles it, and then removes it from the
+ * socket. If rocind is killed in between, its successor still finds the message there.
  */
 static void on_readable(void *ctx)
 {
@@ -522,7 +525,7 @@ static int open_pidfd(int sock, pid_t pid)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
 		return pidfd;
 	if (errno != ENOPROTOOPT)
-		/* the process has died already; its connection will end, too */
+		/* The process has died already; its connection will end, too. */
 		return -1;
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
@@ -572,8 +575,8 @@ err_close:
 	close(fd);
 }
 
-/* A program ends: adds its counters to those of its device. Without that, the counters of
- * the device would decrease.
+/* Called when a program ends: adds its counters to those of its device. Otherwise the
+ * counters of the device would decrease.
  */
 static void keep_counters(const struct rnd_client *client)
 {
@@ -645,7 +648,8 @@ void rnd_client_keep(struct rnd_client *client)
 	s.has_doorbell = client->wires.is_open;
 	s.next_wire = client->wires.next;
 	s.taps = client->taps;
-	s.taps.has_ring = false; /* The ring has a record of its own. */
+	/* The ring has a record of its own, see rnd_taps_keep_all(). */
+	s.taps.has_ring = false;
 	s.attachment = *a;
 	for (uint32_t i = 0; i < RN_GID_MAX; i++) {
 		s.has_group[i] = i < a->gid_count && a->group[i];

@@ -30,7 +30,9 @@ bool rnd_faults_are_set(const struct rnd_server *server)
 	return server->faults && server->faults->fd >= 0;
 }
 
-/* Is the descriptor a memfd of limited size whose seals forbid every change? */
+/* Returns true if the descriptor is a memfd of limited size whose seals forbid every
+ * change.
+ */
 static bool is_text(int fd)
 {
 	const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
@@ -41,8 +43,8 @@ static bool is_text(int fd)
 	       st.st_size < RN_FAULT_TEXT_MAX;
 }
 
-/* The rules have changed. Moves the counts accordingly: rule i gets those that rule
- * @from[i] had before.
+/* Called when the rules have changed. Moves the counts of packets from the old to the new
+ * rules: rule i gets those that rule @from[i] had before.
  */
 static void move_counts(struct rnd_faults *f, const uint8_t from[RN_CTL_RULES_MAX])
 {
@@ -78,7 +80,7 @@ static void tell_all(const struct rnd_client *but)
 	}
 }
 
-/* Gives the rules to the connection manager. It applies them to the packets of QP1,
+/* Gives the fault rules to the connection manager, which applies them to packets of QP1,
  * because rocind itself sends and receives these.
  */
 static void tell_cm(const struct rnd_server *server)
@@ -148,8 +150,9 @@ int rnd_faults_greet(const struct rnd_client *client)
 	const struct rnd_faults *f = client->server->faults;
 	const struct rn_ctl_faults msg = event_of(client->server);
 
-	/* The event is sent even if there are no rules any more: the client writes into
-	 * its stats page which rules it has applied.
+	/* The event is sent even if there are no rules any more. The client then writes
+	 * the generation of the rules into its stats page, where `rocin fault' sees that
+	 * the client has applied the change.
 	 */
 	return f ? rn_ctl_send(client->sock.fd, &msg, &f->fd, msg.has_text) : 0;
 }

@@ -153,7 +153,7 @@ enum {
 	KEEPERS_MAX = 16,
 };
 
-/* Starts another keeper; the socket to the old one is closed. */
+/* Starts another keeper. The caller has closed the socket to the old one. */
 static void replace_keeper(struct rnd_server *server)
 {
 	server->keeper_end.server = NULL;
@@ -218,7 +218,9 @@ static int restore_numbers(struct rnd_server *server, struct rnd_record *r)
 	return rc;
 }
 
-/* Restores a group with its sockets, which the records from @sockets on have. */
+/* Restores a group with its sockets. The descriptors of the sockets are in the records
+ * from *@sockets on.
+ */
 static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 			  struct rnd_record **sockets)
 {
@@ -245,12 +247,15 @@ static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 	if (!group)
 		return;
 	rnd_groups_add(&server->groups, group);
-	/* The rocind that has died may have attached a steering program for one socket
-	 * more than the keeper has. So the program is replaced.
+	/* rocind may have died after it had added a socket to the group and before the
+	 * keeper got that socket. Then the BPF program that chooses the socket of a
+	 * packet still chooses it, too. So the program is replaced.
 	 */
 	if (rnd_group_guard(group))
 		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
-	/* on_open() has given the group a new number, which the keeper does not know. */
+	/* rnd_groups_add() has called on_open(), which has given the group a new number.
+	 * The keeper knows the group by the old one.
+	 */
 	group->number = r->number;
 	group->kept = count;
 }
@@ -293,7 +298,7 @@ static void restore_record(struct rnd_server *server, struct rnd_server *old,
 	}
 }
 
-/* Reports changes of the interfaces that have happened while no rocind ran. */
+/* Reports changes of the interfaces that have happened since the previous rocind died. */
 static void look_at_interfaces(struct rnd_server *server)
 {
 	struct rnd_client *next;
@@ -328,8 +333,9 @@ void rnd_server_resume(struct rnd_server *server)
 	look_at_interfaces(server);
 }
 
-/* Becomes rocind in a successor. @ctx: the struct rnd_server of the rocind that has
- * started the keeper, with the contents of that time.
+/* Called in a successor, a new process that the keeper has forked: makes it rocind. @ctx:
+ * the struct rnd_server of the rocind that has started the keeper, with the contents of
+ * that time.
  */
 static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 {

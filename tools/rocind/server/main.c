@@ -100,7 +100,9 @@ static void print_version(FILE *stream, struct argp_state *state)
 	fprintf(stream, "rocind %s\n", ROCIN_VERSION);
 }
 
-/* Starts rocind in the background, by connecting to it as any client does. */
+/* Makes sure that a rocind runs in the background, by connecting to it as a client does:
+ * rn_rocind_connect() starts one if none runs.
+ */
 static int go_into_background(const struct options *options)
 {
 	struct rn_rocind_status status = { 0 };
@@ -135,8 +137,9 @@ static void report_start(int ready_fd, const char *words)
 	close(ready_fd);
 }
 
-/* Returns true if rocind shall have a keeper, which starts a successor if rocind dies. In
- * the foreground it has none, because the process that has started it looks after it.
+/* Returns true if this rocind is to have a keeper (a process that starts a successor if
+ * rocind dies). In the foreground it has none, because the process that has started it
+ * looks after it.
  */
 static bool wants_keeper(const struct options *options)
 {

@@ -43,7 +43,7 @@ enum {
 
 static const char go = '\0', ready = '\n';
 
-/* Reads one message of at most @room - 1 bytes from @sock, so that a NUL fits behind it.
+/* Reads one message of at most @room - 1 bytes from @sock, and terminates it with a NUL.
  * Returns its length; 0 if the other end is closed; or -1 if nothing has come in time.
  */
 static ssize_t hear(int sock, char *words, size_t room)
@@ -128,7 +128,9 @@ void rnd_replace_hand_over(struct rnd_server *server)
 
 /* ---- Functions of the newer rocind ---- */
 
-/* Receives the transaction. Returns 0 or -errno with an error text. */
+/* Receives all records from the older rocind, in one transaction. Returns 0, or -errno
+ * with an error text in @err.
+ */
 static int receive_records(struct rnd_estate *estate, int sock, char *err, size_t err_len)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
@@ -148,7 +150,9 @@ static int receive_records(struct rnd_estate *estate, int sock, char *err, size_
 	return rn_fail(err, err_len, -EPROTO, "the rocind that runs has not handed over");
 }
 
-/* The numbers of objects that must exist after everything was restored. */
+/* How many objects of each kind the records describe. After restoring, as many must
+ * exist.
+ */
 struct tally {
 	unsigned groups, clients, channels, ids, connections;
 };

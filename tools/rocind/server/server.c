@@ -47,8 +47,8 @@ bool rnd_is_activated(void)
 	       number_from_env("LISTEN_FDS") > 0;
 }
 
-/* Clients connect to the file @name in @dir. Returns true if that file is the one of the
- * socket that is bound to @addr. It may be a link to it.
+/* Returns true if @name in the directory @dir, the name to which clients connect, is the
+ * file to which the socket of @addr is bound, or a link to that file.
  */
 static bool leads_here(const char *dir, const char *name, const struct sockaddr_un *addr)
 {
@@ -119,14 +119,15 @@ enum {
 	 * then does not delay clients.
 	 */
 	SLOT0_PACKETS_MAX = 64,
-	/* Time in ms for which an address without users stays open; the idle time of
-	 * rocind counts instead if it is shorter. Servers may be restarted soon, and
-	 * rocind still answers packets for processes that have ended.
+	/* Time in ms for which the sockets of an address stay open after their last user
+	 * has gone (or the idle time of rocind, if that is shorter). Servers may be
+	 * restarted soon, and rocind still answers packets for processes that have ended.
 	 */
 	GROUP_IDLE_MS = 10000,
-	/* If rocind has fewer unused descriptors than this, it closes addresses without
-	 * users at once. The number suffices for one client with its device and a local
-	 * wire, not counting the sockets of groups.
+	/* If rocind has fewer unused descriptors than this, it closes the sockets of
+	 * addresses without users at once. The number suffices for one client with its
+	 * device and a local wire (link in shared memory), not counting the sockets of
+	 * addresses.
 	 */
 	SPARE_DESCRIPTORS = 32,
 	/* Minimum time in ms that a new client gets to send its hello, even if the idle
@@ -135,7 +136,9 @@ enum {
 	GREETING_MS = 200,
 	/* Pause after a connection could not be accepted for want of memory. */
 	SHORTAGE_MS = 10,
-	/* interval in ms at which the ports of other admitted users are read */
+	/* interval in ms at which the ports of other users whose packets are accepted are
+	 * read (ROCIN_NEIGHBOURS, admission.h)
+	 */
 	NEIGHBOURS_MS = 1000,
 };
 
@@ -152,9 +155,9 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 
 /* ---- Packets of slot 0 ---- */
 
-/* State for slot 0 of an address, which receives the packets that belong to no process.
- * Packets for QP1 are passed to the connection manager; the others are counted and
- * dropped.
+/* State for slot 0 of an address: rocind's own socket, which receives the packets that
+ * belong to no process. Packets for QP1 are passed to the connection manager; the others
+ * are counted and dropped.
  */
 struct rnd_slot0 {
 	struct rnd_slot0 *next;
@@ -171,8 +174,8 @@ static void on_stray_packets(void *ctx)
 	const struct rnd_slot0 *slot0 = ctx;
 	struct rnd_server *server = slot0->server;
 	struct rnd_group *group = slot0->group;
-	/* It has room for the longest packet to QP1. Longer packets are dropped, so the
-	 * rest of them need not be read.
+	/* Room for the longest packet to QP1. Longer packets are dropped, so the rest of
+	 * them need not be read.
 	 */
 	uint8_t pkt[RN_GSI_PACKET_LEN];
 
@@ -298,9 +301,9 @@ static bool turn_away(struct rnd_server *server)
 	return fd >= 0;
 }
 
-/* Closes groups without users if few descriptors are left. A high number of @fd, the
- * newest descriptor, shows that. This must be done in advance: if a message brings a
- * descriptor and the process has no number for it, the descriptor is lost.
+/* Closes the sockets of addresses without users if few descriptors are left, as a high
+ * number of @fd, the newest descriptor, shows. This must be done in advance: if a message
+ * brings a descriptor when no number is free, the descriptor is lost.
  */
 static void keep_some_spare(struct rnd_server *server, int fd)
 {
@@ -311,8 +314,9 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
-/* A connection cannot be accepted, and epoll reports it as long as it exists. Waits a
- * little for memory or descriptors. If a sandbox forbids accept(), ends rocind.
+/* Called when accept() has failed. epoll reports the waiting connection again and again,
+ * so this waits a little for memory or descriptors. If a sandbox forbids accept(), ends
+ * rocind.
  */
 static void refuse_connection(struct rnd_server *server, int err)
 {
@@ -596,9 +600,9 @@ static int ms_to_idle(const struct rnd_server *server)
 		return -1;
 	if (server->clients && idle_ms < GREETING_MS)
 		idle_ms = GREETING_MS;
-	/* The client that has started rocind waits for the start, and the idle time is at
-	 * least as long. Otherwise, on a busy machine, that client would find that rocind
-	 * has ended again, each time anew.
+	/* The client that has started rocind must find it running, so until then rocind
+	 * waits for as long as that client does. Otherwise, on a busy machine, rocind
+	 * might have ended each time before the client connects.
 	 */
 	if (server->awaits_starter && idle_ms < (uint32_t)rn_rocind_timeout_ms())
 		idle_ms = (uint32_t)rn_rocind_timeout_ms();
@@ -628,9 +632,9 @@ static void tell_end(const struct rnd_client *c)
 	rn_ctl_send(c->sock.fd, &msg, NULL, 0);
 }
 
-/* If other users are admitted, reads their ports once a second. Returns the time in ms
- * for which to wait for events, which ends at the latest when the ports must be read
- * again.
+/* If packets of other users are accepted (ROCIN_NEIGHBOURS), reads the ports of these
+ * users once a second. Returns the time in ms for which to wait for events, which ends at
+ * the latest when the ports must be read again.
  */
 static int look_at_neighbours(struct rnd_server *server)
 {
@@ -653,7 +657,9 @@ static int look_at_neighbours(struct rnd_server *server)
  */
 static void say_goodbye(struct rnd_server *server)
 {
-	/* The keeper has copies of the sockets, and would start a successor. */
+	/* The keeper has copies of the sockets, and would start a successor. So it is
+	 * ended first.
+	 */
 	server->keep = NULL;
 	rnd_source_forget(&server->keeper_end);
 	(void)rnd_keeper_end(&server->keeper, -1);
@@ -666,7 +672,8 @@ static void say_goodbye(struct rnd_server *server)
 	rnd_cm_free(server->cm);
 	server->cm = NULL;
 	close_groups(server);
-	/* also releases the lock that a keeper's copy of the descriptor holds */
+	/* The keeper's copy of the descriptor shares the lock; this releases it for both.
+	 */
 	flock(server->lock_fd, LOCK_UN);
 	for (struct rnd_client *c = server->clients; c; c = c->next)
 		tell_end(c);

@@ -64,19 +64,22 @@ struct rnd_server {
 	struct rnd_links links;
 	struct rnd_groups groups;
 	struct rnd_cm *cm; /* connection manager */
-	/* list of the sockets of slot 0, one for each group */
+	/* list of rocind's own sockets (slot 0), one for each device address */
 	struct rnd_slot0 *slot0;
 	struct rnd_client *clients; /* list of clients, the oldest first */
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	/* time at which the ports of other admitted users are read next */
+	/* time at which the ports of other users whose packets are accepted are read next
+	 */
 	rn_ns neighbours_at;
 	int64_t since_s; /* time of the start, Unix time in seconds */
 	/* Time in ms. If rocind has had no clients for this time, it ends. 0: it never
 	 * ends by itself.
 	 */
 	uint32_t idle_ms;
-	rn_ns idle_from; /* time at which a client last connected or ended */
+	/* time at which a client last connected or ended, or the fault rules last changed
+	 */
+	rn_ns idle_from;
 	/* rocind was started by a client, and no client has connected yet. */
 	bool awaits_starter;
 	bool stopping;
@@ -136,8 +139,8 @@ int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
 
 /* ---- The keeper and the successor (handover.c) ---- */
 
-/* Starts the keeper (keeper.h), which starts a successor if this process dies. If there
- * is no keeper then, all programs lose their devices.
+/* Starts the keeper, a process that starts a successor if this process dies (keeper.h).
+ * Without a keeper, all programs would lose their devices then.
  */
 void rnd_server_start_keeper(struct rnd_server *server);
 
@@ -150,8 +153,8 @@ void rnd_server_start_keeper(struct rnd_server *server);
 int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 		       struct rnd_estate *estate);
 
-/* Continues where the previous rocind has ended: writes the process id of this process
- * into the lock file, and does what has become due meanwhile.
+/* Continues in place of the previous rocind: writes the process id of this process into
+ * the lock file, and does what has become due meanwhile.
  */
 void rnd_server_resume(struct rnd_server *server);
 
@@ -179,7 +182,7 @@ void rnd_replace_hand_over(struct rnd_server *server);
 int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
 			size_t err_len);
 
-/* The value of rnd_server.keep if there is a keeper. */
+/* Value of the pointer rnd_server.keep while there is a keeper. */
 void rnd_server_keep_changes(struct rnd_server *server);
 
 /* Copies all changes since the last call to the keeper. Must be called before an answer
@@ -191,12 +194,13 @@ static inline void rnd_server_commit(struct rnd_server *server)
 		server->keep(server);
 }
 
-/* Opens everything but the listening socket and the lock (server.c). Returns 0 or -errno.
+/* Opens all descriptors of the server except the listening socket and the lock
+ * (server.c). Returns 0 or -errno.
  */
 int rnd_server_open_sources(struct rnd_server *server);
 /* Listens on @fd. Returns 0 or -errno. */
 int rnd_server_listen(struct rnd_server *server, int fd);
-/* Writes our process id to the lock file. */
+/* Writes the process id of this process to the lock file. */
 void rnd_server_sign_lock(const struct rnd_server *server);
 
 /* ---- Descriptors that rocind waits for ---- */
@@ -245,7 +249,8 @@ static inline void rnd_source_close(struct rnd_source *source)
  * checks that the link leads to the socket.
  */
 
-/* Did a service manager pass a socket to this process? Changes nothing. */
+/* Returns true if a service manager has passed a socket to this process. Changes nothing.
+ */
 bool rnd_is_activated(void);
 
 /**
@@ -307,14 +312,14 @@ int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, 
 /* Connects the capture with all devices. To be called after its request was answered. */
 void rnd_taps_begin(struct rnd_client *client);
 
-/* The client has attached a device. Connects the device with all captures. */
+/* Called when the client has attached a device. Connects the device with all captures. */
 void rnd_taps_attached(struct rnd_client *client);
 
-/* Continues a capture of the packets of QP1 that record @r describes. Takes the
- * descriptor that it uses out of @r.
+/* Continues a capture of the packets of QP1 in a successor of rocind. @r: the keeper's
+ * record of the capture; the descriptor in it is taken over.
  */
 void rnd_taps_restore(struct rnd_server *server, struct rnd_record *r);
-/* Copies all captures of QP1 for the keeper. */
+/* Sends the keeper records of all captures of QP1's packets. */
 void rnd_taps_keep_all(struct rnd_server *server);
 
 /* Ends all captures of the client's device, and the capture that the client itself has
@@ -337,8 +342,8 @@ void rnd_taps_close(struct rnd_client *client);
 
 struct rnd_wire;
 
-/* Value of rn_ctl_ends.lost that only rocind sets: a rocind that has died has executed a
- * part of the request.
+/* Value of rn_ctl_ends.lost that only rocind itself sets, in a request for a local wire
+ * that a rocind which has died may have executed in part.
  */
 #define RND_WIRE_UNKNOWN UINT32_MAX
 
@@ -349,20 +354,20 @@ struct rnd_wires {
 		 * the doorbell page. NULL: the bit is free.
 		 */
 		*wire[RN_CTL_WIRES_MAX];
-	/* Index at which the search for a free entry of `wire' starts. */
+	/* Index at which the search for a free entry of @wire starts. */
 	unsigned next;
 	bool is_open; /* page_fd and event_fd are open */
 	/* Doorbell page of the process, and the pipe or eventfd that wakes it. */
 	int page_fd, event_fd;
 };
 
-/* A client has asked for a local wire. Makes it and tells both clients, or tells this
- * client that it gets none.
+/* Called when a client has asked for a local wire. Makes it and tells both clients, or
+ * tells this client that it gets none.
  */
 void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* The client has reported a local wire as broken. Ends it, and tells the client at the
- * other end.
+/* Called when the client has reported a local wire as broken. Ends the wire, and tells
+ * the client at the other end.
  */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
@@ -373,14 +378,14 @@ void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 void rnd_wires_close(struct rnd_client *client);
 /* Restores the wire of record @r between its two clients, if both were restored. */
 void rnd_wires_restore(struct rnd_server *server, const struct rnd_record *r);
-/* Copies all wires for the keeper. */
+/* Sends the keeper records of all local wires. */
 void rnd_wires_keep_all(struct rnd_server *server);
 void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
 
 /* ---- Clients ---- */
 
-/* A client of rocind: the connection to it, its requests, and the slot that its process
- * has.
+/* A client of rocind: the connection to it, its requests, and the slot of its process
+ * (its number in the groups of sockets, attach.h).
  */
 
 struct rnd_client {
@@ -413,7 +418,7 @@ struct rnd_client {
  * of @r. Does nothing if @r is not a valid copy of a client.
  */
 void rnd_client_restore(struct rnd_server *server, struct rnd_record *r);
-/* Copies the client for the keeper. */
+/* Sends the keeper a record of the client. */
 void rnd_client_keep(struct rnd_client *client);
 
 /* Makes a client of the new connection @fd. If that fails, or if the process belongs to
@@ -461,12 +466,14 @@ int rnd_faults_answer(const struct rnd_client *client);
  */
 int rnd_faults_greet(const struct rnd_client *client);
 
-/* The client is about to be closed: adds the counts of rules in its stats page to those
- * that rocind keeps.
+/* Called when the client is about to be closed: adds the counts of fault rules in its
+ * stats page to those that rocind keeps.
  */
 void rnd_faults_gather(struct rnd_client *client);
 
-/* Copies the rules and counts for the keeper, and restores them. */
+/* rnd_faults_keep() sends the keeper a record of the rules and their counts;
+ * rnd_faults_restore() restores them from it.
+ */
 void rnd_faults_keep(struct rnd_server *server);
 void rnd_faults_restore(struct rnd_server *server, struct rnd_record *r);
 
@@ -485,8 +492,9 @@ int rnd_watch_open(void);
  */
 void rnd_watch_changed(struct rnd_server *server);
 
-/* Reports the changes of its interface to one client. That may close the client. Must be
- * called after the client has attached, because what it knows may be out of date.
+/* Reports to one client how its interface differs from what the client knows. That may
+ * close the client. Must also be called after the client has attached, because what it
+ * knows may be out of date.
  */
 void rnd_watch_update(struct rnd_client *client);
 

@@ -120,8 +120,8 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 		       strerror(-ring));
 		return;
 	}
-	/* The capturing process is told before the device, so that it knows the device
-	 * when packets come.
+	/* The capturing process is told of the device before the device gets the ring, so
+	 * that it knows the device when packets come.
 	 */
 	tell_capture(capture, device, ring);
 	send_event(device, &msg, &ring, 1);
@@ -162,8 +162,8 @@ void rnd_taps_keep_all(struct rnd_server *server)
 		keep_ring(c);
 }
 
-/* Captures the packets of QP1 into the ring @ring. On success, the client has taken over
- * that descriptor. Returns 0 or -errno.
+/* Captures the packets of QP1, which rocind itself sends and receives, into the ring
+ * @ring. On success, @capture owns that descriptor. Returns 0 or -errno.
  */
 static int capture_cm(struct rnd_client *capture, int ring)
 {

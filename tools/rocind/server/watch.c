@@ -71,7 +71,9 @@ static bool add_gid(struct rnd_client *client, unsigned idx, const struct rn_gid
 	return true;
 }
 
-/* Reports addresses of the GID table that have disappeared or come back. */
+/* Reports which addresses of the GID table the interface has lost or got back. Returns
+ * false if the client was closed.
+ */
 static bool update_known(struct rnd_client *client, const struct rnd_iface *iface)
 {
 	struct rnd_attachment *a = &client->attachment;
@@ -151,8 +153,8 @@ void rnd_watch_update(struct rnd_client *client)
 	}
 }
 
-/* NLMSG_OK() is used in place of mnl_nlmsg_ok(), which before libmnl 1.0.5 accepts any
- * length from 2 GiB on.
+/* The loop uses NLMSG_OK(), because mnl_nlmsg_ok() before libmnl 1.0.5 accepts any length
+ * from 2 GiB on.
  */
 static void take_links(struct rnd_server *server, const void *news, int len)
 {
@@ -166,8 +168,9 @@ static void take_links(struct rnd_server *server, const void *news, int len)
 	}
 }
 
-/* If the socket cannot be read, for instance because a sandbox denies it, stops watching
- * it. It would stay readable, and rocind would try to read it for ever.
+/* Called if the netlink socket cannot be read, for instance because a sandbox denies it.
+ * Stops watching the socket: it would stay readable, and rocind would try to read it for
+ * ever.
  */
 static void stop_if_broken(struct rnd_server *server, int error)
 {

@@ -32,7 +32,7 @@ struct rnd_wire {
 	uint64_t number; /* a number that no other local wire has */
 };
 
-/* A client that has lost a local wire may get a new one only this long (in ns) after the
+/* Time in ns. A client that has lost a local wire gets a new one only this long after the
  * old one was made, because each one costs memory, and work at the other end.
  */
 #define LIFE_MIN RN_MSEC(1000)
@@ -150,8 +150,8 @@ static void tell_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 	send_event(client, &msg);
 }
 
-/* Tells a client that it gets no local wire, because of the error @err. If its socket
- * buffer is full, it is not told.
+/* Tells a client that it gets no local wire, because of the error @err. If the socket
+ * buffer of the client is full, the message is dropped.
  */
 static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *ends,
 			   int err)
@@ -341,7 +341,9 @@ static int find_place(const struct rnd_wires *wires)
 	return -1;
 }
 
-/* The keeper's copy of a local wire; it contains no descriptors. */
+/* The record of a local wire in the keeper (the process that starts a successor if rocind
+ * dies); it contains no descriptors.
+ */
 struct saved_wire {
 	uint64_t client[2];
 	unsigned gid_idx[2], bit[2];
@@ -394,7 +396,9 @@ static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 	return 0;
 }
 
-/* Chooses the numbers of the local wire. Returns 0 or a positive errno value. */
+/* Chooses the number of the local wire in the table of each client. Returns 0 or a
+ * positive errno value.
+ */
 static int choose_places(struct rnd_wire *w)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -437,7 +441,8 @@ static int hand_out(const struct rnd_wire *w)
 	return -rc;
 }
 
-/* Copies @plan, and links the copy at both clients. Returns NULL if there is no memory.
+/* Makes a wire with the contents of @plan, and enters it in the tables of both clients.
+ * Returns NULL if there is no memory.
  */
 static struct rnd_wire *add_wire(const struct rnd_wire *plan)
 {
@@ -454,7 +459,9 @@ static struct rnd_wire *add_wire(const struct rnd_wire *plan)
 	return w;
 }
 
-/* Copies @plan as a new wire. Returns 0 or ENOMEM. */
+/* Makes a wire with the contents of @plan, gives it a number that no other wire has, and
+ * sends it to the keeper. Returns 0 or ENOMEM.
+ */
 static int add_new_wire(const struct rnd_wire *plan)
 {
 	struct rnd_server *server = plan->end[0]->server;
@@ -515,8 +522,8 @@ static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
 	unsigned role = w->end[0] == client ? 0 : 1;
 	struct rnd_client *peer = w->end[!role];
 	struct rn_ctl_ends theirs = ends_of(w, !role);
-	/* True if the client at the other end knows already that the wire ends, or will
-	 * be told when rocind ends.
+	/* True if the client at the other end knows already that the wire ends, or if
+	 * rocind is ending and will tell it.
 	 */
 	bool knows = w->is_broken || client->server->stopping;
 
@@ -541,7 +548,7 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		close_wire(w, client);
 		tell_down(client, &own, 0);
 	} else if (w && !is_broken) {
-		/* The wire exists already. Unless the client has lost it, both clients
+		/* The wire exists already. If the client has not lost it, both clients
 		 * have asked for it at the same time, so there is nothing to do.
 		 */
 		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
