@@ -146,7 +146,9 @@ static const struct rn_capture_host capture_host = {
  * process.
  */
 
-/* Stores a copy of the request, since its packet belongs to the caller. */
+/* Stores a copy of the request @rx until it has a listener. A copy, because its packet
+ * belongs to the caller.
+ */
 static void hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 {
 	struct rnd_cm_early *e = &cm->early[cm->early_count++];
@@ -157,8 +159,8 @@ static void hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 	memcpy(e->mad, rx->mad, sizeof(e->mad));
 }
 
-/* Processes those of the early requests (see above) that now have a listener, and those
- * that have waited for long enough.
+/* Processes those of the early requests (see above) that have a listener by now, and
+ * those that have waited for long enough.
  */
 static void take_early(struct rnd_cm *cm)
 {
@@ -183,8 +185,8 @@ static void take_early(struct rnd_cm *cm)
 
 /* ---- Packets of QP1, and the timer ---- */
 
-/* @pkt contains a MAD. Completes the packet, and sends it. If it cannot be sent, it
- * counts as lost.
+/* Fills in the headers and the ICRC of the packet @pkt, which contains a MAD, and sends
+ * it. A packet that cannot be sent counts as lost.
  */
 static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
 			uint8_t *pkt)
@@ -202,7 +204,7 @@ static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_q
 	cm->net->ops->transmit(cm->net->ctx, &one);
 }
 
-/* Processes a packet to QP1. Returns false if it is dropped. */
+/* Processes a packet to QP1. Returns false if the packet is dropped. */
 static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 {
 	const struct rn_flow *flow = p->flow;
@@ -230,7 +232,7 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 	return false;
 }
 
-/* Processes a packet that has arrived, and the packets that fault injection has delayed
+/* Processes the packet that has arrived, and the packets that fault injection has delayed
  * until now. Returns false if one of them is dropped.
  */
 static bool take_packets(struct rnd_cm *cm)
@@ -246,10 +248,10 @@ static bool take_packets(struct rnd_cm *cm)
 	return good;
 }
 
-/* Sets the timer to the next deadline, or to the past if there is more to send. But never
- * sets it to a later time than it already has; if it expires too early, it is simply set
- * again. An answer that comes in time moves the deadline away, and this saves a system
- * call for each.
+/* Sets the timer to the next deadline, or to the past if there is more to send. Only ever
+ * sets it to an earlier time than it has: when an answer of a peer moves the deadline to
+ * a later time, the timer stays, expires too early, and is set again then. This saves a
+ * system call for each answer.
  */
 static void set_timer(struct rnd_cm *cm, bool has_more)
 {
@@ -283,7 +285,9 @@ void rnd_cm_flush(struct rnd_cm *cm)
 		set_timer(cm, n == SEND_MAX);
 }
 
-/* Processes everything that is due by now and needs no new packet. */
+/* Called when the timer has expired. Processes everything that is due by now and needs no
+ * new packet.
+ */
 static void on_timer_due(struct rnd_cm *cm)
 {
 	cm->records_left = RND_CM_RECORDS_MAX;
@@ -305,7 +309,9 @@ static void on_timer(void *ctx)
 
 /* ---- Captures of the packets of QP1 ---- */
 
-/* Builds the chain around the sockets: captures and fault injection, if there are any. */
+/* Links the layers through which packets pass: fault injection, if there are rules;
+ * captures, if there are any; the sockets.
+ */
 static void join_layers(struct rnd_cm *cm)
 {
 	cm->net = cm->capture ? rn_capture_net(cm->capture) : &cm->sockets;
@@ -500,7 +506,7 @@ static const struct rnd_ucma_ops ops = {
 
 /* ---- Start and end of the connection manager ---- */
 
-/* Reads one number, or two, from a file in /proc/sys. If a number cannot be read, *@a or
+/* Reads one or two numbers from a file in /proc/sys. If a number cannot be read, *@a or
  * *@b stays as it is.
  */
 static void read_setting(const char *path, unsigned *a, unsigned *b)
@@ -519,8 +525,8 @@ static void read_setting(const char *path, unsigned *a, unsigned *b)
 	fclose(f);
 }
 
-/* Makes the table of connections of the protocol. It is large, but a page of it takes no
- * memory until a connection needs it. Returns NULL if that fails.
+/* Allocates the table of connections of the CM protocol. It is large, but its pages take
+ * no memory until connections use them. Returns NULL if there is no memory.
  */
 static struct rn_cm *new_protocol(struct rnd_cm *cm)
 {
@@ -563,8 +569,9 @@ static void free_ucma(struct rnd_cm *cm)
 	cm->protocol = NULL;
 }
 
-/* Creates the timer and the table of connections, if they do not exist. The table is
- * large, so this is called only when they are first needed. Returns 0 or -errno.
+/* Creates the timer and the table of connections, if they do not exist. Called when the
+ * first channel is opened or the first packet comes, because the table is large. Returns
+ * 0 or -errno.
  */
 static int start(struct rnd_cm *cm)
 {
@@ -641,8 +648,9 @@ void rnd_cm_free(struct rnd_cm *cm)
 {
 	if (!cm)
 		return;
-	/* Programs keep their mappings of the board (cm_board.h). It still lists their
-	 * ids, because rocind has ended but the ids still exist for the programs.
+	/* Programs keep their mappings of the board, the memory that shows rdma_cm ids
+	 * (cm_board.h). The ids stay on the board when rocind ends, because programs
+	 * still have them.
 	 */
 	rn_cm_board_close(&cm->board);
 	while (cm->channels)
@@ -707,7 +715,9 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
 		rnd_ucma_count(cm->ucma, out);
 }
 
-/* A file of ids that is being written. */
+/* Where rnd_cm_list_ids() writes ids: the file, and the process id of the program whose
+ * ids are being written.
+ */
 struct id_file {
 	FILE *to;
 	int32_t pid;
@@ -722,8 +732,8 @@ static void write_id(void *ctx, const struct rn_ctl_cm_id *id)
 	(void)fwrite(&copy, sizeof(copy), 1, f->to);
 }
 
-/* Returns the process id of the program that uses a channel. It is known from the sockets
- * for its commands; 0: it is not known.
+/* Returns the process id of the program that uses a channel; 0: it is not known. The
+ * sockets over which the program sends its commands tell it.
  */
 static int32_t pid_of(const struct rnd_cm_channel *ch)
 {

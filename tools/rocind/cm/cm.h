@@ -39,7 +39,7 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
  */
 int rnd_cm_board_fd(const struct rnd_cm *cm);
 
-/* Is a channel open? rocind does not end as long as there is one. */
+/* Returns true if any channel is open. rocind does not end as long as there is one. */
 bool rnd_cm_is_open(const struct rnd_cm *cm);
 
 /* Returns true if any program with a channel has a device with this address. Returns
@@ -62,7 +62,7 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
  */
 int rnd_cm_list_ids(const struct rnd_cm *cm);
 
-/* Processes a packet to QPN 1. @pkt begins with the BTH. Returns false if the packet is
+/* Processes a packet to QP1. @pkt begins with the BTH. Returns false if the packet is
  * dropped.
  */
 bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t *pkt,
@@ -80,34 +80,37 @@ void rnd_cm_end_capture(struct rnd_cm *cm, uint64_t id);
 /* Replaces the fault rules by those in @text; NULL: no rules. */
 void rnd_cm_set_faults(struct rnd_cm *cm, const char *text);
 
-/* For each fault rule, number i in the text of the rules, adds to seen[i] and hits[i] how
- * many packets it has seen and hit in this process.
+/* For each fault rule (i is its number in the text of the rules), adds to seen[i] how
+ * many packets of QP1 the rule has seen in this process, and to hits[i] to how many it
+ * was applied.
  */
 void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits);
 
 /* ---- Handing over to a successor ---- */
 
-/* Makes the board, if there is none. This must be done before the keeper is started,
- * because a successor has the mappings that exist at that moment. Returns the board's
- * descriptor, or -1.
+/* Makes the board, memory that shows rdma_cm ids (cm_board.h), if there is none. Must be
+ * called before the keeper is started: a successor of this rocind has only the mappings
+ * that exist at that moment. Returns the descriptor of the board, or -1.
  */
 int rnd_cm_make_board(struct rnd_cm *cm);
 
-/* rnd_cm_keep() sends the keeper all that has changed since its last call.
- * rnd_cm_keep_all() sends it the whole state.
+/* rnd_cm_keep() sends the keeper all that has changed since its last call;
+ * rnd_cm_keep_all() sends it everything. The keeper is the process that starts a
+ * successor if rocind dies.
  */
 void rnd_cm_keep(struct rnd_cm *cm);
 void rnd_cm_keep_all(struct rnd_cm *cm);
 
-/* This process will not write to the board any more. Removes the answers to queries from
- * it, so programs that have no newer board ask rocind. The list of existing ids stays on
- * the board.
+/* Called when this process will not write to the board any more (memory in which programs
+ * read about their ids, cm_board.h). Removes the answers to queries from the board, so
+ * that programs which have no newer board ask rocind. The list of existing ids stays
+ * there.
  */
 void rnd_cm_hide_answers(struct rnd_cm *cm);
 
-/* Restores the object that record @r describes. @old: the connection manager as it was
- * when the keeper was started; its board is taken over. NULL: there will be another
- * board.
+/* Restores, in a successor of rocind, the object that record @r describes. @old: the
+ * connection manager as it was when the keeper was started; its board is taken over.
+ * NULL: there will be another board.
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
 

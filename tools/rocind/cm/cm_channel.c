@@ -65,9 +65,9 @@ void rnd_cm_announce_all(struct rnd_cm *cm)
 			send_marks(ch);
 }
 
-/* Some events of the channel no longer exist. Removes their marks (bytes) from the
- * channel, by reading from @end, the program's end. If a thread has already read such a
- * mark, it asks for an event and gets the next one.
+/* Removes the marks (bytes) of events that no longer exist from the channel, by reading
+ * from @end, the program's end of it. If a thread has already read such a mark, it asks
+ * for an event and gets the next one.
  */
 static void take_back(struct rnd_cm_channel *ch, int end)
 {
@@ -145,9 +145,7 @@ static int peek(int sock, struct message *m)
 	return 1;
 }
 
-/* Finds the channel with the number @number. Returns NULL if there is none, or if @number
- * is 0.
- */
+/* Returns the channel with the number @number; NULL: there is none, or @number is 0. */
 static struct rnd_ucma_channel *find_other(const struct rnd_cm *cm, uint64_t number)
 {
 	if (!number)
@@ -166,10 +164,10 @@ static bool is_whole(const struct message *m)
 	       m->len - sizeof(*call) == (size_t)call->in_len + call->option_len;
 }
 
-/* Sends the answer to a command. Only the program's commands change its objects, so until
- * the program has an answer, the entries on the board that it has mapped stay valid. So
- * it is enough that a successor with a board of its own sends that board with its first
- * answer.
+/* Sends the answer to a command. If rocind was restored after a death, the first answer
+ * of a channel carries the new board (memory in which programs read about their ids,
+ * cm_board.h). That is early enough: only the program's own commands change its ids, so
+ * the old board that it has mapped is right until it has an answer.
  */
 static void send_answer(struct rnd_cm_path *path)
 {
@@ -197,7 +195,7 @@ static void send_answer(struct rnd_cm_path *path)
 }
 
 /* Sends three things to the keeper: the command that was executed, its answer, and the
- * changes of state that it has caused.
+ * changes of state that the command has caused.
  */
 static void commit(struct rnd_cm_path *path)
 {
@@ -224,7 +222,9 @@ static void execute(struct rnd_cm_path *path, const struct message *m)
 
 	if (is_whole(m)) {
 		call.option = m->data + m->call.in_len;
-		/* A thread that asks for an event has consumed a mark before. */
+		/* The thread of the program that asks for an event has read a mark (one
+		 * byte) from the channel before.
+		 */
 		if (m->call.cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
 			ch->marks--;
 		answer.rc = rnd_ucma_command(&call);
@@ -262,9 +262,9 @@ static void close_path(struct rnd_cm_path *path)
 	free_path(path);
 }
 
-/* If a rocind has died after it had executed the command, and before it removed the
- * message, sends the answer again and returns true. Otherwise the command is still to be
- * executed, and this returns false.
+/* Called for a command that may be the first one after rocind was restored. If the rocind
+ * that has died had executed the command already, sends its answer again and returns
+ * true. Otherwise returns false: the command is still to be executed.
  */
 static bool is_done(struct rnd_cm_path *path, const struct message *m)
 {
@@ -330,7 +330,9 @@ static void keep_path(const struct rnd_cm_path *path)
 	rnd_keeper_pass(&path->ch->cm->server->keeper, path->sock.fd);
 }
 
-/* Has a rocind that died opened this path already? */
+/* Returns true if @fd is a socket that the channel has already, because a rocind that has
+ * died has opened it.
+ */
 static bool has_path(const struct rnd_cm_channel *ch, int fd)
 {
 	struct stat ours, theirs;
@@ -412,7 +414,7 @@ static int name_end(int fd, uint64_t number)
 
 /* Draws a number for a channel, and binds @fd to the name that contains it. The low half
  * is random: every process of the network namespace can bind abstract names, so another
- * process could have bound a name that can be guessed. The high half is the same for all
+ * process could have bound a name that it has guessed. The high half is the same for all
  * channels of this rocind (see cm_board.h). Returns 0 or -errno.
  */
 static int number_end(const struct rnd_cm *cm, int fd, uint64_t *number)

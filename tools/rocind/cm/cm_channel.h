@@ -17,7 +17,7 @@
 
 struct rn_netdev;
 
-/* A socket over which one thread of a program sends its commands. */
+/* A socket over which one thread of a program sends its commands (a "path"). */
 struct rnd_cm_path {
 	struct rnd_cm_path *next;
 	struct rnd_cm_channel *ch;
@@ -58,17 +58,21 @@ struct rnd_cm_channel {
 };
 
 enum {
-	/* maximum number of stored requests; further ones are refused at once */
+	/* maximum number of connection requests that wait for a listener; further ones
+	 * are refused at once
+	 */
 	RND_CM_EARLY_MAX = 32,
-	/* Number of records of QPs that are read in one step. They are 1.2 MB, and
-	 * reading them takes 0.2 ms. If a program has more records, they are searched in
-	 * several steps, at most 16 for each REP.
+	/* Maximum number of records of QPs, in the stats pages of programs, that are read
+	 * in one step. They are 1.2 MB, and reading them takes 0.2 ms. If a program has
+	 * more records, they are searched in several steps, at most 16 for each REP.
 	 */
 	RND_CM_RECORDS_MAX = 16384,
 };
 #define RND_CM_EARLY_FOR RN_MSEC(100)
 
-/* A connection request that came before its listener; it is kept until @until. */
+/* A connection request that came before its listener. It waits for the listener until
+ * @until.
+ */
 struct rnd_cm_early {
 	rn_ns until;
 	struct rn_flow flow;
@@ -83,7 +87,8 @@ struct rnd_cm {
 	 */
 	struct rnd_ucma *ucma;
 	struct rn_cm *protocol;
-	/* packets of QP1 to and from the sockets of the groups */
+	/* packets of QP1 to and from the sockets of slot 0, one for each device address
+	 */
 	struct rn_net sockets;
 	struct rn_capture *capture; /* captures around `sockets'; NULL: there are none */
 	struct rn_fault
@@ -93,7 +98,7 @@ struct rnd_cm {
 	/* packet that is to be processed next; @data is NULL: there is none */
 	struct rn_rx arrived;
 	uint64_t stats[RN_STAT_COUNT];
-	/* stored requests, the oldest first */
+	/* connection requests that wait for a listener, the oldest first */
 	struct rnd_cm_early early[RND_CM_EARLY_MAX];
 	unsigned early_count;
 	struct rn_gsi gsi;
@@ -109,11 +114,13 @@ struct rnd_cm {
 	uint32_t number;
 	uint64_t last_path;
 	bool is_changed; /* the keeper's copy of the numbers here is out of date */
-	/* how many records of QPs may still be read in this step (first_request.c) */
+	/* how many records of QPs may still be read in this step, see RND_CM_RECORDS_MAX
+	 */
 	uint32_t records_left;
 };
 
-/* The keeper's record of the members of struct rnd_cm that a successor needs. */
+/* What the keeper's record of struct rnd_cm contains: the members that a successor needs.
+ */
 struct rnd_cm_saved {
 	uint32_t number;
 	uint32_t board_reserved;
@@ -123,30 +130,34 @@ struct rnd_cm_saved {
 
 /* ---- First requests (first_request.c) ---- */
 
-/* Implements rn_cm_cfg.has_request; @ctx: the struct rnd_cm. */
+/* Returns true if QP @qpn has received a request or an answer of its peer, so that no RTU
+ * is needed. Implements rn_cm_cfg.has_request; @ctx: the struct rnd_cm.
+ */
 bool rnd_cm_has_request(void *ctx, const struct rn_cm_info *info, uint32_t qpn);
 
 /* ---- Channels ---- */
 
-/* Opens a channel. Returns 0 with the program's end in @fd, or -errno. */
+/* Opens a channel for a program with the devices @devs. Returns 0 with the program's end
+ * of the channel in @fd, or -errno.
+ */
 int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigned count,
 			int *fd);
 void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
-/* Copies all channels and paths for the keeper. */
+/* Sends the keeper records of all channels and paths. */
 void rnd_cm_channels_keep_all(struct rnd_cm *cm);
-/* Stores in the keeper how many unread marks each channel has, for the channels where
- * this has changed. A mark is a byte that was sent to announce an event.
+/* Sends the keeper, for the channels where it has changed, how many marks the program has
+ * not read. A mark is a byte that was sent to announce an event.
  */
 void rnd_cm_channels_keep_marks(struct rnd_cm *cm);
-/* Restores what record @r describes: a channel, the marks of a channel, or a path. Takes
- * the descriptors that it uses out of @r.
+/* Restore what record @r of the keeper describes: a channel, the marks of a channel, or a
+ * path. They take over the descriptors in @r.
  */
 void rnd_cm_channel_restore(struct rnd_cm *cm, struct rnd_record *r);
 void rnd_cm_marks_restore(struct rnd_cm *cm, const struct rnd_record *r);
 void rnd_cm_path_restore(struct rnd_cm *cm, struct rnd_record *r);
 
-/* Notes that channel @user has events. Implements rnd_ucma_ops.ready. */
+/* Notes that channel @user has new events. Implements rnd_ucma_ops.ready. */
 void rnd_cm_announce(void *ctx, void *user);
 
 /* Writes a mark for each queued event that may not have one yet. */

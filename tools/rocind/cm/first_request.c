@@ -18,7 +18,9 @@ enum {
 	SLOT_MASK = 0xff,
 };
 
-/* Returns the attachment of the process that has this QP, or NULL. */
+/* Returns the attachment (slot and addresses) of the process that has the QP @qpn, or
+ * NULL.
+ */
 static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
 					 const struct rn_flow *flow, uint32_t qpn)
 {

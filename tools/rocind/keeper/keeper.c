@@ -31,8 +31,8 @@ enum {
 	BATCH_BYTES = 64 << 10,
 	BATCH_FDS = 200, /* below the 253 that the kernel passes with one message */
 	ALIGN = 8,
-	/* Time in ms that rocind waits for a keeper that does not receive, and for the
-	 * end of a keeper.
+	/* Time in ms for which rocind waits if the keeper does not receive a message, or
+	 * does not end when it should.
 	 */
 	KEEPER_TIMEOUT_MS = 1000,
 };
@@ -110,8 +110,9 @@ static struct rnd_record **chain_of(const struct rnd_estate *e, enum rnd_record_
 			 (e->chains - 1)];
 }
 
-/* Returns the address of the pointer, in a hash chain, that points to a record. The
- * pointer is NULL if there is no such record; a new one can be linked there.
+/* Returns the place of a record in its hash chain: the address of the pointer that points
+ * to it. If there is no such record, that pointer is NULL, and a new record can be linked
+ * there.
  */
 static struct rnd_record **find_place(const struct rnd_estate *e,
 				      enum rnd_record_kind kind, uint64_t number)
@@ -327,8 +328,8 @@ static void take_descriptors(struct rnd_batch *b, struct msghdr *mh)
 	}
 }
 
-/* Tells the processes that wait for the end of rocind and of its keeper (heirs, see
- * rnd_keeper_end()) that rocind has ended.
+/* Sends one byte to each process that waits to take over from rocind (argument @heir of
+ * rnd_keeper_end()): rocind ends, and the keeper starts no successor.
  */
 static void tell_heirs(struct rnd_batch *b)
 {
@@ -450,7 +451,9 @@ static void add_entry(struct rnd_keeper *k, const struct entry *entry, const voi
 	struct rnd_batch *b = k->batch;
 
 	assert(entry->len <= RND_RECORD_BYTES);
-	/* There is room for the descriptors that rnd_keeper_pass() may add. */
+	/* Besides this entry, there must be room for the descriptors that
+	 * rnd_keeper_pass() may add to it.
+	 */
 	if ((b->len + sizeof(*entry) + padded(entry->len) > sizeof(b->bytes) ||
 	     b->fd_count + RND_RECORD_FDS > BATCH_FDS) &&
 	    !send_batch(k))
@@ -569,8 +572,8 @@ int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper)
 
 enum {
 	/* A successor that lives for less than LIFE_MS counts as a failure. After
-	 * FAILURES_MAX failures in a row the keeper gives up: then a record, or a request
-	 * that a program repeats, kills each successor.
+	 * FAILURES_MAX failures in a row the keeper gives up: probably a record, or a
+	 * request that a program repeats, kills each successor.
 	 */
 	LIFE_MS = 50,
 	FAILURES_MAX = 20,
@@ -714,7 +717,8 @@ int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_co
 					    .started_at = rn_clock(CLOCK_MONOTONIC) };
 
 		keep(&p);
-		/* The sockets are closed before rocind learns that the keeper has ended.
+		/* Closes the keeper's copies of all sockets before rocind learns that the
+		 * keeper has ended.
 		 */
 		rnd_pending_free(&p.pending);
 		rnd_estate_free(&p.estate);

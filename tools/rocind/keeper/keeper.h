@@ -39,12 +39,14 @@ enum rnd_record_kind {
 	RND_RECORD_TAP,	    /* a capture of the packets of QP1 */
 	RND_RECORD_CM,	    /* counters of the connection manager */
 	RND_RECORD_CHANNEL, /* a descriptor of a program for rdma_cm */
-	RND_RECORD_MARKS,   /* the unread marks in a channel */
-	RND_RECORD_PATH,    /* a command socket and the last command on it */
-	RND_RECORD_ID,	    /* an rdma_cm id */
-	RND_RECORD_CONN,    /* the state of a connection in the CM protocol */
-	RND_RECORD_MCAST,   /* membership in a multicast group */
-	RND_RECORD_EVENT,   /* an event that a program has not fetched */
+	/* the number of unread marks (bytes that announce events) in a channel */
+	RND_RECORD_MARKS,
+	/* a socket over which a thread sends commands, and the last command on it */
+	RND_RECORD_PATH,
+	RND_RECORD_ID,	  /* an rdma_cm id */
+	RND_RECORD_CONN,  /* the state of a connection in the CM protocol */
+	RND_RECORD_MCAST, /* membership in a multicast group */
+	RND_RECORD_EVENT, /* an event that a program has not fetched */
 	RND_RECORD_KINDS
 };
 
@@ -94,7 +96,7 @@ struct rnd_keeper {
 
 /**
  * rnd_keeper_start() - Start a keeper, which has no records yet
- * @keep_fds:	Descriptors, besides those of records, that a successor needs
+ * @keep_fds:	Descriptors that a successor needs, besides those of records
  *
  * The keeper is a fork of this process. So the keeper, and each successor, has all memory
  * of this process as it is now, including shared mappings.
@@ -104,11 +106,13 @@ struct rnd_keeper {
 int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_count,
 		     rnd_succeed_fn *succeed, void *ctx);
 
-/* Prepares @k in a successor, whose parent is the keeper. Returns 0 or -ENOMEM. */
+/* Connects @k, in a successor, to the keeper that has forked this process. Returns 0 or
+ * -ENOMEM.
+ */
 int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper);
 
-/* Puts a record without descriptors into the transaction. It replaces an earlier record
- * of this kind and number. Does nothing if there is no keeper.
+/* Puts a record without descriptors into the transaction. It will replace an earlier
+ * record of the same kind and number. Does nothing if there is no keeper.
  */
 void rnd_keeper_put(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
 		    const void *data, size_t len);
@@ -122,7 +126,7 @@ void rnd_keeper_pass(struct rnd_keeper *k, int fd);
 void rnd_keeper_update(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number,
 		       const void *data, size_t len);
 
-/* Removes a record; there need not be one. */
+/* Removes the record from the keeper, if it has one with this kind and number. */
 void rnd_keeper_drop(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number);
 
 /* Ends the transaction, so that the keeper applies it. If the keeper does not receive it,

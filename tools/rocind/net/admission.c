@@ -37,8 +37,8 @@ static void admit_user(struct rnd_admission *a, uid_t user)
 	a->user[a->user_count++] = user;
 }
 
-/* Admits the members of a group: the users that the group lists, and those who have it as
- * primary group. Returns 0, or -errno with an error text in @err.
+/* Admits the members of the user group @name: the users that the group lists, and those
+ * who have it as primary group. Returns 0, or -errno with an error text in @err.
  */
 static int admit_group(struct rnd_admission *a, const char *name, char *err,
 		       size_t err_len)
@@ -68,7 +68,7 @@ static int admit_group(struct rnd_admission *a, const char *name, char *err,
 
 /* ---- The own port ---- */
 
-/* Binds the port at all addresses. Only sockets of the same user can share it
+/* Binds the UDP port at all addresses. Only sockets of the same user can share it
  * (SO_REUSEPORT). Returns the socket, which receives nothing, or -errno.
  */
 static int bind_everywhere(int family, uint16_t port)
@@ -174,8 +174,9 @@ static bool is_admitted(const struct rnd_admission *a, uid_t user)
 	return false;
 }
 
-/* The UDP ports of this network namespace. @held: ports that an admitted user has bound
- * at all addresses. @foreign: ports on which another user has a socket.
+/* Who has which UDP port of this network namespace. @held: ports that an admitted user
+ * has bound at all addresses. @foreign: ports on which a user who is not admitted has a
+ * socket.
  */
 struct owners {
 	uint8_t held[65536 / 8], foreign[65536 / 8];

@@ -24,8 +24,8 @@
 #include "rocin/types.h"
 
 enum {
-	RND_PORTS_MAX = 64, /* largest number of ports that are admitted */
-	RND_USERS_MAX = 64, /* largest number of users of a group */
+	RND_PORTS_MAX = 64, /* maximum number of source ports that are admitted */
+	RND_USERS_MAX = 64, /* maximum number of other users that are admitted */
 	/* maximum number of instructions that test the source port */
 	RND_ADMISSION_LEN = 6 + RND_PORTS_MAX,
 	RND_ADMISSION_FILTER_LEN = RND_ADMISSION_LEN + 2,
@@ -52,8 +52,8 @@ int rnd_admission_open(struct rnd_admission *a, char *err, size_t err_len);
 void rnd_admission_close(struct rnd_admission *a);
 
 /* Finds the ports that other admitted users have bound now. Returns true if they have
- * changed since the last call; the caller must then replace filters and steering
- * programs.
+ * changed since the last call. Then the caller must replace the socket filters and
+ * steering programs, which contain the ports.
  */
 bool rnd_admission_refresh(struct rnd_admission *a);
 

@@ -15,25 +15,26 @@
 #include "transport/io/host/secret.h"
 
 enum {
-	/* A slot has a counter from which its owner makes QPNs. The counter of the next
-	 * owner begins this much after the beginning of the last owner's, modulo 65535.
-	 * So late packets for the last owner have QPNs that the next owner does not use,
-	 * and are dropped.
+	/* A slot (number of a process) has a counter from which its owner makes QPNs. The
+	 * counter of the next owner begins this much after the beginning of the last
+	 * owner's, modulo 65535. So late packets for the last owner have QPNs that the
+	 * next owner does not use, and are dropped.
 	 */
 	COUNTER_STRIDE = 4096,
-	/* Time in ms that a bind waits until clients of a rocind that has died have
-	 * closed their sockets.
+	/* Time in ms for which the bind of port 4791 is tried if clients of a rocind that
+	 * has died still have sockets on it.
 	 */
 	BIND_WAIT_MS = 1000,
-	/* Time in ms. If a bind has waited in vain, no bind waits for this time, because
-	 * all other clients have to wait meanwhile. If a socket was not closed within a
-	 * second, it does not belong to a process that has ended.
+	/* Time in ms. After the port could not be bound within BIND_WAIT_MS, it is tried
+	 * only once for this time, because all other clients have to wait meanwhile. A
+	 * socket that was not closed within a second does not belong to a process that
+	 * has ended.
 	 */
 	BIND_PAUSE_MS = 9000,
 };
 
-/* Sets the counters for QPNs to random values, because peers may still send to processes
- * that an earlier rocind has served.
+/* Initialises @groups. The counters for QPNs begin at random values, because peers may
+ * still send to processes that an earlier rocind has served.
  */
 void rnd_groups_init(struct rnd_groups *groups)
 {
@@ -129,9 +130,9 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now)
 	}
 }
 
-/* If the call that has returned @rc has found no free descriptor, closes the group that
- * has had no users for longest. Returns true if it has closed one, so that the caller can
- * repeat the call.
+/* Called when a call has returned @rc. If it has found no free descriptor, closes the
+ * group that has had no users for longest. Returns true if a group was closed, so that
+ * the caller can repeat the call.
  */
 static bool close_oldest_group(struct rnd_groups *groups, int rc)
 {
@@ -195,8 +196,8 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 		groups->on_open(groups->ctx, group);
 }
 
-/* An address that is to be opened, and the time until which to wait for its port; 0: do
- * not wait.
+/* An address on which port 4791 is to be opened, and the time until which to try if the
+ * port is taken; 0: try once.
  */
 struct wanted {
 	const struct rn_gid *gid;
@@ -211,7 +212,7 @@ static rn_ns bind_deadline(const struct rnd_groups *groups)
 	return now < groups->no_wait_until ? 0 : now + RN_MSEC(BIND_WAIT_MS);
 }
 
-/* Notes that a bind has waited until its deadline without success. */
+/* Notes that the port could not be bound before the deadline. */
 static void note_wait(struct rnd_groups *groups, const struct wanted *w, int rc)
 {
 	rn_ns now = rn_clock(CLOCK_MONOTONIC);
@@ -405,7 +406,8 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group)
 {
 	add_group(groups, group);
-	/* Adding and removing a user sets the time from which the group counts as unused.
+	/* The group has no users. Adding and removing one sets the time since when this
+	 * is so.
 	 */
 	add_user(group);
 	remove_user(group);
@@ -462,7 +464,8 @@ void rnd_abandon(struct rnd_attachment *a)
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid)
 {
-	/* Does not wait for the port, because all clients would have to wait, too. */
+	/* Tries the port only once: all clients of rocind would have to wait meanwhile.
+	 */
 	const struct wanted w = { gid, scope_of(gid, a->ifindex), 0 };
 	struct rnd_group *group;
 	int rc;

@@ -17,7 +17,7 @@
  */
 struct rnd_groups {
 	struct rnd_group *first;
-	/* First value of the QPN counter for the next owner of each slot. */
+	/* The value from which the next owner of each slot counts to make its QPNs. */
 	uint16_t next_counter[RND_SLOT_COUNT];
 	/* Key of the permutation by which processes turn counters into QPNs. All
 	 * processes have the same key, so if their counters differ, their QPNs differ,
@@ -25,26 +25,30 @@ struct rnd_groups {
 	 */
 	uint64_t qpn_secret;
 	struct rnd_admission admission; /* rules that say whose packets are accepted */
-	/* number of packets that groups have refused which are closed now */
+	/* number of packets that were refused (admission.h) by groups that have been
+	 * closed since
+	 */
 	uint64_t refused;
-	/* Earliest time from which a group has had no users (`idle_from'), or an earlier
-	 * time. RN_NEVER: every group has users.
+	/* No group has been without users since before this time (rnd_group.idle_from).
+	 * RN_NEVER: every group has users.
 	 */
 	rn_ns idle_from;
-	rn_ns no_wait_until; /* until then no bind waits for its port */
+	/* until then no bind waits for its port, see BIND_PAUSE_MS */
+	rn_ns no_wait_until;
 	/* on_open() is called when a group has been opened, on_close() before a group is
 	 * closed. Either may be NULL.
 	 */
 	void (*on_open)(void *ctx, struct rnd_group *group);
 	void (*on_close)(void *ctx, struct rnd_group *group);
-	/* Returns true if the group is used by something that is no process with a slot.
-	 * May be NULL.
+	/* Returns true if something other than a process with a slot uses the group, such
+	 * as rdma_cm. May be NULL.
 	 */
 	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
 };
 
-/* What a process has got: its slot, and the addresses of its device. Slot 0: it has none.
+/* What rocind has given to a process: its slot, and the addresses of its device. Slot 0:
+ * the process has none.
  */
 struct rnd_attachment {
 	unsigned slot;
@@ -115,16 +119,17 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	       const struct rn_ctl_attach *msg, char *err, size_t err_len);
 
-/* Adds a group that was restored (rnd_group_restore()). */
+/* Adds a group that rnd_group_restore() has made. */
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group);
 
-/* Gives @a its slot in groups that were restored. @a is a copy of an earlier attachment:
- * where its group[i] is not NULL, it had an address. Returns false, with the groups
- * unchanged, if one of these groups is missing, or if another process has the slot.
+/* Gives @a, a copy of the attachment that a process had before rocind died, its slot in
+ * groups that were restored. Where its group[i] is not NULL, it had an address. Returns
+ * false, with the groups unchanged, if one of these groups is missing, or if another
+ * process has the slot.
  */
 bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a);
 
-/* Releases the slot and closes the stats page; does nothing without a slot. */
+/* Releases the slot and closes the stats page; does nothing if @a has no slot. */
 void rnd_detach(struct rnd_attachment *a);
 
 /* Called when rocind ends, after it has closed all groups: releases the slot. Unlike

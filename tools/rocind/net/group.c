@@ -30,17 +30,17 @@
 #include "udp_table.h"
 
 enum {
-	/* Requested size of socket buffers; the kernel limits it to rmem_max
-	 * and wmem_max.
+	/* Requested size of socket buffers in bytes; the kernel limits it to rmem_max and
+	 * wmem_max.
 	 */
 	BUFFER_BYTES = 8 << 20,
 	/* Interval in ms between attempts to bind while older sockets are being closed.
 	 */
 	BIND_RETRY_MS = 10,
 	DRAIN_PACKETS_MAX =
-		/* Maximum number of packets that are dropped. It is more than any receive
-		 * buffer contains, but limited, so that a flood of packets does not block
-		 * the caller.
+		/* Maximum number of packets that rnd_group_drain() drops. It is more than
+		 * any receive buffer contains, but limited, so that a flood of packets
+		 * does not block the caller.
 		 */
 		1 << 16,
 };
@@ -100,7 +100,7 @@ enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len)
 
 /* ---- Which process has bound the port, from /proc ---- */
 
-/* A socket that has the port. */
+/* A socket that is bound to port 4791, as a table of /proc/net lists it. */
 struct entry {
 	bool found;
 	struct rnd_udp_socket socket;
@@ -138,9 +138,9 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 	       (rn_gid_is_ipv4(ours) && memcmp(theirs, &any4, sizeof(any4)) == 0);
 }
 
-/* Searches one table of /proc/net for the socket that occupies the port. If several do,
- * returns the one that was opened first: in the group of another rocind, this is rocind's
- * own socket, not one of a client.
+/* Searches one table of /proc/net for the socket that occupies the port. If several
+ * sockets do, returns the one that was opened first: in the group of another rocind, this
+ * is rocind's own socket, not one of a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {
@@ -257,8 +257,7 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* Sets a socket option. Ignores a failure, because these options affect only speed or a
- * counter.
+/* Sets a socket option that affects only speed or a counter, so a failure does no harm.
  */
 static void try_option(int fd, int level, int name, int value)
 {
@@ -299,7 +298,7 @@ static int set_options(int fd, int family)
 
 enum manner {
 	ALONE,
-	/* fails unless all other sockets on the port were left by a closed group */
+	/* succeeds only if all other sockets on the port were left by a closed group */
 	BESIDE_LEFTOVERS,
 	JOIN, /* other sockets of this user may be on the port */
 };
@@ -483,7 +482,7 @@ int rnd_group_reach(struct rnd_group *group, unsigned slot)
 		}
 		try_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 		group->sock[group->sock_count++] = fd;
-		/* The program must be attached before a third socket is in the group:
+		/* The BPF program must be attached before a third socket is in the group:
 		 * without it, the kernel would choose sockets by a hash.
 		 */
 		if (group->sock_count == 2)
@@ -538,8 +537,8 @@ static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 	msg->msg_controllen += CMSG_SPACE(sizeof(value));
 }
 
-/* Returns true if the destination is an address of this host. The kernel is asked only
- * once for each destination, because a listener sends many packets to the same one.
+/* Returns true if the destination is an address of this host. Remembers the answer of the
+ * kernel, because a listener sends many packets to the same destination.
  */
 static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 {
@@ -556,8 +555,8 @@ static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 	return p->is_own;
 }
 
-/* Returns the socket that sends packets to this host from the own port. Returns -1 if it
- * cannot be opened.
+/* Returns the socket that sends packets to this host from the own port (the source port
+ * that shows which user sends, admission.h). Returns -1 if the socket cannot be opened.
  */
 static int own_socket(struct rnd_group *group)
 {
@@ -641,8 +640,8 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room)
 {
 	union rn_sockaddr sa = { 0 };
-	/* There are control messages of three kinds: the two above, and the number of
-	 * packets that the socket has lost (SO_RXQ_OVFL).
+	/* There are control messages of three kinds: type of service, hop limit, and the
+	 * number of packets that the socket has lost (SO_RXQ_OVFL).
 	 */
 	union {
 		char buf[3 * CMSG_SPACE(sizeof(int))];

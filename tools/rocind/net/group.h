@@ -34,10 +34,13 @@ struct rn_flow;
 
 enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1,
-	RND_PLACES = 16, /* destinations that a group remembers */
+	/* number of destinations about which a group remembers whether they are on this
+	 * host
+	 */
+	RND_PLACES = 16,
 };
 
-/* A destination of packets: is it an address of this host? */
+/* A destination of packets, and whether it is an address of this host. */
 struct rnd_place {
 	struct rn_gid gid;
 	uint32_t ifindex;
@@ -60,14 +63,14 @@ struct rnd_group {
 	rn_ns idle_from; /* time at which the last user left */
 	struct rnd_groups *groups;
 	uint64_t number; /* unique; names the group in the keeper's copies */
-	unsigned kept;	 /* number of sockets that the keeper has */
+	unsigned kept;	 /* number of sockets of which the keeper has copies */
 	/* rules that say which senders' packets are received; NULL: all are */
 	const struct rnd_admission *admission;
 	/* Socket that sends packets to this host, bound to the own port (admission.h).
 	 * -1: it is not open yet.
 	 */
 	int own_sock;
-	/* Answers of the kernel about destinations. They are valid until this host gets
+	/* What the kernel has answered about destinations. It holds until this host gets
 	 * or loses an address.
 	 */
 	struct rnd_place place[RND_PLACES];
@@ -86,7 +89,7 @@ struct rnd_group {
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
 		   rn_ns deadline, char *err, size_t err_len);
 
-/* Makes a group of the sockets that a rocind has bound which has died. @sock: the
+/* Makes a group of sockets that were bound by a rocind which has died. @sock: the
  * sockets, in the order of slots; the group takes them over. The caller must then call
  * rnd_group_guard(). Returns NULL if there is no memory.
  */
@@ -104,8 +107,9 @@ int rnd_group_guard(struct rnd_group *group);
  */
 uint64_t rnd_group_refused(const struct rnd_group *group);
 
-/* Adds sockets to the group until slot @slot has one, and replaces the steering program.
- * Returns 0, or -errno of a socket call; the group can still be used then.
+/* Adds sockets to the group until slot @slot has one, and replaces the steering program
+ * (the BPF program that chooses the socket of a packet). Returns 0, or -errno of a socket
+ * call; the group can still be used then.
  */
 int rnd_group_reach(struct rnd_group *group, unsigned slot);
 
@@ -134,7 +138,9 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
  */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 
-/* Forgets which destinations are addresses of this host, as that may have changed. */
+/* Forgets which destinations are addresses of this host. Called when the host has got or
+ * lost an address.
+ */
 static inline void rnd_group_forget_places(struct rnd_group *group)
 {
 	memset(group->place, 0, sizeof(group->place));
@@ -152,8 +158,8 @@ void rnd_group_close(struct rnd_group *group);
  */
 
 enum {
-	/* number of instructions of the steering program after the test of the source
-	 * port
+	/* number of instructions of the steering program behind those that test the
+	 * source port
 	 */
 	RND_STEER_PROGRAM_LEN = 10,
 };

@@ -72,7 +72,7 @@ struct rnd_links_question rnd_links_question(void)
 	struct nlmsghdr *hdr = mnl_nlmsg_put_header(&q);
 
 	static_assert(sizeof(struct ifinfomsg) == sizeof(q.body), "as the kernel has it");
-	/* zeros: the family AF_UNSPEC */
+	/* The body stays zero, which means the family AF_UNSPEC. */
 	(void)mnl_nlmsg_put_extra_header(hdr, sizeof(q.body));
 	hdr->nlmsg_type = RTM_GETLINK;
 	hdr->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;

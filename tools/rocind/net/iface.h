@@ -31,7 +31,7 @@ bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);
 
 /* ---- Bonds that fail over ---- */
 
-/* Bonds that fail over to a port with another link address.
+/* Finds out when a bond has failed over to a port with another link address.
  *
  * Such a change is the only change of addresses that Linux reports to rdma_cm ids, by the
  * event ADDR_CHANGE: for a bond that has failed over and has another link address than

@@ -19,7 +19,7 @@ void rnd_router_close(struct rnd_router *r);
 int rnd_route(struct rnd_router *r, const struct rn_gid *dst, uint32_t scope,
 	      const struct rn_gid *src, struct rnd_ucma_route *out);
 
-/* Is this the address of an interface in this network namespace? */
+/* Returns true if this is the address of an interface in this network namespace. */
 bool rnd_route_is_local(struct rnd_router *r, const struct rn_gid *gid);
 
 #endif /* RND_ROUTE_H */

@@ -50,8 +50,8 @@ static void fill_ud(struct rnd_event *out, const struct rn_cm_event *ev, uint32_
 	memcpy(ud->private_data, ev->data + skip, ud->private_data_len);
 }
 
-/* A request was repeated. Answers it with an MRA, because the program may take long to
- * accept. (There is no MRA for SIDR.)
+/* Called when a peer has repeated a connection request. Answers with an MRA, because the
+ * program may take long to accept. (There is no MRA for SIDR.)
  */
 static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 {
@@ -61,8 +61,8 @@ static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 
 /* ---- Events of requests ---- */
 
-/* Sets source and destination of a new id for a request. They come from the IP CM header
- * of the request.
+/* Sets the addresses of @id, which was made for a connection request. They come from the
+ * IP CM header of the request.
  */
 static void set_ends(struct rnd_id *id, const struct rn_cm_ip_hdr *hdr, uint16_t port,
 		     uint32_t scope)
@@ -229,8 +229,9 @@ enum {
 
 /* ---- Listening ---- */
 
-/* Fills in the listener of an id, so that it gets only requests for the address of the
- * id. If that is a wildcard address, only the IP version is compared.
+/* Fills in the listener of an id (what the connection manager compares requests with), so
+ * that it gets only requests for the address of the id. If that is a wildcard address,
+ * only the IP version is compared.
  */
 static void fill_listener(struct rnd_id *id, uint32_t backlog)
 {
@@ -402,7 +403,7 @@ int rnd_cmd_accept(struct rnd_call *c, const union rnd_command *in)
 		return rc;
 	if (id->state != RND_ID_CONNECT || !id->conn)
 		return -EINVAL;
-	/* If the command has no parameters, it is the command of the active side after
+	/* Without parameters, this is the command of the active side after the event
 	 * CONNECT_RESPONSE: the program reports that it is ready.
 	 */
 	rc = cmd->conn_param.valid ? accept_id(id, c->now, cmd)

@@ -20,8 +20,8 @@ struct numbers {
 	struct rn_cm_numbers cm;
 };
 
-/* The saved state of an id: the members of the struct that are no pointers and, in place
- * of the pointers, the numbers of the objects to which they point.
+/* The saved state of an id: a copy of the struct, of which the pointers are not valid,
+ * and the numbers of the objects to which they pointed.
  */
 struct saved_id {
 	struct rnd_id id;
@@ -213,9 +213,9 @@ static int restore_numbers(struct rnd_ucma *ucma, const struct numbers *n)
 	return 0;
 }
 
-/* While objects are restored, an id has numbers of its connection and its listener, plus
- * one, in place of the pointers to them. rnd_ucma_restored() replaces them by the
- * pointers.
+/* While objects are restored, the pointers of an id to its connection and its listener
+ * have the numbers of these objects, plus 1, as their values. rnd_ucma_restored()
+ * replaces them by real pointers.
  */
 static void *number_as_pointer(uint32_t number)
 {
@@ -382,8 +382,9 @@ void rnd_ucma_restored(struct rnd_ucma *ucma)
 		id->conn = rn_cm_conn_at(ucma->cfg.cm, pointer_as_number(id->conn));
 		if (id->conn)
 			rn_cm_set_user(id->conn, id);
-		/* The id of a request must be behind its listener in the list, because
-		 * the listener must be destroyed first.
+		/* The id of a connection request must be behind its listener in the list,
+		 * because closing the channel destroys ids in this order, and the
+		 * listener must be first.
 		 */
 		if (id->asked_for) {
 			rn_list_remove(&id->link);

@@ -83,7 +83,7 @@ struct rnd_id {
 	uint32_t number;
 	uint64_t serial;
 	/* Number that the program has given to the id. 0: the id was made for a
-	 * connection request, and the program has not accepted it yet.
+	 * connection request, and the program has not accepted it (rdma_accept()) yet.
 	 */
 	uint64_t uid;
 	struct rnd_ucma_channel *ch;
@@ -125,7 +125,7 @@ struct rnd_event {
 	struct rdma_ucm_event_resp resp;
 };
 
-/* Objects by number, in an array that grows. */
+/* A table of objects by number, in an array that grows. */
 struct rnd_table {
 	void **at; /* the objects; NULL: the number is free */
 	uint32_t max, count;
@@ -138,7 +138,8 @@ struct rnd_ucma {
 	struct rnd_ucma_dev *devs;
 	struct rnd_table ids;	 /* all ids (struct rnd_id) */
 	struct rnd_table mcasts; /* all multicast groups (struct rnd_mcast) */
-	/* id that the current command is about, whose answers are published anew; or NULL
+	/* id that the current command is about, or NULL; after the command, answers about
+	 * it are published again on the board (cm_board.h)
 	 */
 	struct rnd_id *named;
 	/* The id or multicast group that the last GET_EVENT command has reported; else
@@ -170,7 +171,9 @@ uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
 /* ---- Noting changes for handover.c ---- */
 
-/* The caller reports that an object is about to change, or has just been made. */
+/* Called before an object changes, or after it was made. Puts it into the list of objects
+ * that rnd_ucma_keep_changes() copies for a successor of this rocind.
+ */
 static inline void rnd_id_touch(struct rnd_id *id)
 {
 	if (!rn_list_is_linked(&id->changed))
@@ -189,7 +192,9 @@ static inline void rnd_mcast_touch(struct rnd_mcast *mc)
 		rn_list_push_back(&mc->id->ch->ucma->changed_mcasts, &mc->changed);
 }
 
-/* Notes that the object with this number exists no more. */
+/* Called when the object with this number exists no more. Drops the copy that was made
+ * for a successor of this rocind.
+ */
 static inline void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind,
 				   uint64_t number)
 {
@@ -197,21 +202,22 @@ static inline void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_ki
 		ucma->cfg.ops->forget(ucma->cfg.ctx, kind, number);
 }
 
-/* Enters an object in the table, under its number. Returns false if there is no memory,
- * or if another object has the number.
+/* Enters an object in the table under the number @number. Returns false if there is no
+ * memory, or if another object has the number.
  */
 bool rnd_table_put(struct rnd_table *t, void *object, uint32_t number);
-/* Finds or makes the entry of a device (ucma.c). */
+/* Returns the entry of the device @nd, which is made if there is none (ucma.c). */
 struct rnd_ucma_dev *rnd_know_dev(struct rnd_ucma *ucma, const struct rn_netdev *nd);
 
-/* Returns the object with this number, or NULL. */
+/* Returns the object with the number @number, or NULL. */
 void *rnd_table_get(const struct rnd_table *t, uint32_t number);
 
 /* ---- Events ---- */
 
 /* Queues an event for the program. Returns the event, whose parameters the caller must
- * fill in. Returns NULL if there is no memory, or if the program does not know the id: a
- * listener has got it with a connection request that the program has not accepted.
+ * fill in. Returns NULL if there is no memory, or if the program does not know the id
+ * yet: it was made for a connection request that the program has not accepted
+ * (rdma_accept()).
  */
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 				  int status);
@@ -278,7 +284,9 @@ void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp 
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);
-/* Publishes the answers about the id on the board (ucma.c). */
+/* Publishes the answers to queries about the id on the board, memory that programs read
+ * (ucma.c).
+ */
 void rnd_id_show(struct rnd_id *id);
 /* Makes events of ids from the events that the connection manager has queued (connect.c).
  */

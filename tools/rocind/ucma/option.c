@@ -27,9 +27,7 @@ static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
 {
 	bool is_reliable = id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
 
-	/* The timeout of a QP has five bits. This is checked here, although Linux does
-	 * not check it at this place.
-	 */
+	/* The timeout of a QP has five bits. Linux does not check that here. */
 	if (!is_reliable || timeout > 31)
 		return -EINVAL;
 	id->ack_timeout = timeout;

@@ -94,7 +94,7 @@ bool rnd_address_is_localhost(const struct rnd_address *a)
 	return memcmp(&a->gid, a->family == AF_INET ? &v4 : &v6, sizeof(a->gid)) == 0;
 }
 
-/* Are family, address and scope equal? Ports are not compared. */
+/* Compares family, address and scope, but not ports. */
 static bool is_same_address(const struct rnd_address *a, const struct rnd_address *b)
 {
 	return a->family == b->family && a->scope == b->scope &&
@@ -125,7 +125,7 @@ static bool speaks_one_family(const struct rnd_port_user *u)
 	return u->v6only || u->src.family == AF_INET;
 }
 
-/* Returns 0 if @u may use @port in addition to those that already use it, or -errno.
+/* Returns 0 if @u may use @port in addition to the ids that already use it, or -errno.
  * @reuse: @u permits that others use the port, too.
  */
 static int check(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port,
@@ -154,8 +154,8 @@ static bool may_differ(const struct rnd_address *a, const struct rnd_address *b)
 	return !rnd_address_is_any(a) && !rnd_address_is_any(b) && !is_same_address(a, b);
 }
 
-/* Returns true if @u may have the ephemeral port @port. Connections may share it if they
- * differ in source or destination.
+/* Returns true if @u may have the ephemeral port @port. Two ids with a destination may
+ * share it if their sources or their destinations differ.
  */
 static bool is_unique(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port)
 {

@@ -45,7 +45,7 @@ int rnd_address_read(struct rnd_address *a, const void *sa, size_t len);
 size_t rnd_address_write(const struct rnd_address *a, uint8_t sa[RND_SOCKADDR_MAX]);
 
 bool rnd_address_is_any(const struct rnd_address *a);
-/* Is the address 127.0.0.1 or ::1? */
+/* Returns true if the address is 127.0.0.1 or ::1. */
 bool rnd_address_is_localhost(const struct rnd_address *a);
 
 /* ---- Ports in use ---- */
@@ -92,9 +92,7 @@ int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random)
  */
 int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u);
 
-/* An earlier rocind has given @u the port src.port. Enters @u in the table with this
- * port.
- */
+/* Enters @u in the table with the port src.port, which an earlier rocind has given it. */
 void rnd_port_restore(struct rnd_ports *p, struct rnd_port_user *u);
 
 /* Frees the port of @u; does nothing if it has none. */

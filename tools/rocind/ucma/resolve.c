@@ -40,7 +40,7 @@ struct rnd_ucma_dev *rnd_find_dev(const struct rnd_ucma_channel *ch,
 	return NULL;
 }
 
-/* Makes rocind receive the packets to QP1 of an address, from now on. */
+/* Makes rocind receive the packets to QP1 of the address @gid of device @dev. */
 static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma_dev *dev,
 			const struct rn_gid *gid)
 {
@@ -50,9 +50,10 @@ static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma
 			      rn_gid_is_link_local(gid) ? dev->nd.ifindex : 0);
 }
 
-/* For a wildcard address: receives packets to QP1 of all addresses of the program's
- * devices. An address that cannot be held, for instance because another program has the
- * UDP port, is left out, unless no address can be held. Returns 0 or -errno.
+/* Makes rocind receive the packets to QP1 of all addresses of the program's devices.
+ * Called for an id with a wildcard address. An address at which that fails, for instance
+ * because another program has the UDP port, is left out, unless it fails at all of them.
+ * Returns 0 or -errno.
  */
 static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool only)
 {
@@ -164,7 +165,7 @@ int rnd_cmd_bind_ip(struct rnd_call *c, const union rnd_command *in)
 	return bind_to(c, cmd->id, &cmd->addr, sizeof(cmd->addr));
 }
 
-/* Is @size the size of a socket address of the family in @sa? */
+/* Returns true if @size is the size of a socket address of the family in @sa. */
 static bool fits(const void *sa, uint16_t size)
 {
 	uint16_t family;

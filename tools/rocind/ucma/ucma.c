@@ -18,8 +18,9 @@
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, int status)
 {
 	struct rnd_ucma_channel *ch = id->ch;
-	/* If the program has not accepted the id, it does not know the id, and gets no
-	 * events for it.
+	/* An id that was made for a connection request has no uid until the program
+	 * accepts it. Until then the program does not know the id, and gets no events for
+	 * it.
 	 */
 	struct rnd_event *ev = id->uid ? calloc(1, sizeof(*ev)) : NULL;
 
@@ -80,7 +81,9 @@ void rnd_id_show(struct rnd_id *id)
 	struct rdma_ucm_query_route_resp route = { 0 };
 	struct rn_cm_answers answers = { 0 };
 
-	/* An id whose request has not been reported yet is unknown to programs. */
+	/* While a connection request has not been reported, the program does not know of
+	 * the id that was made for it.
+	 */
 	if (!cfg->ops->show || id->asked_for)
 		return;
 	answers.serial = id->serial;
@@ -328,9 +331,9 @@ static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	rnd_id_touch(id);
 }
 
-/* Moves an id with its events to another channel. If events are about connection
- * requests, the ids of these move after it, so that they come behind their listener in
- * the list; the listener must be destroyed first.
+/* Moves an id with its events to another channel. The ids that were made for connection
+ * requests to it move after it: they must come behind their listener in the list of the
+ * channel, because the listener must be destroyed first.
  */
 static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 {
@@ -351,7 +354,10 @@ static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 		from->event_count--;
 		rn_list_push_back(&to->events, l);
 		to->event_count++;
-		/* The copy gets a new number, as the event is the newest there now. */
+		/* The event is the newest one of all channels now, so it gets a new order
+		 * number. Its copy for a successor of rocind is made anew under that
+		 * number.
+		 */
 		rnd_ucma_forget(to->ucma, RND_UCMA_EVENT, ev->order);
 		ev->order = ++to->ucma->last_order;
 		rnd_event_touch(to->ucma, ev);
@@ -418,7 +424,7 @@ void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out)
 		out->channels++;
 }
 
-/* Returns the state in numbers of enum rdma_cm_state of the kernel. */
+/* Returns the number that enum rdma_cm_state of the kernel has for this state. */
 static uint8_t kernel_state(enum rnd_id_state state)
 {
 	static const uint8_t numbers[] = {
@@ -695,8 +701,8 @@ static int join(struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
-	/* A wildcard in place of a group address is refused: the interface would have to
-	 * choose an address.
+	/* A wildcard in place of a group address is refused: on RoCE nobody could choose
+	 * an address, as the subnet manager of InfiniBand does.
 	 */
 	if (!id->dev || id->qp_type != IBV_QPT_UD ||
 	    (id->state != RND_ID_BOUND && id->state != RND_ID_ADDR_RESOLVED) ||

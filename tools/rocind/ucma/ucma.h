@@ -59,15 +59,17 @@ struct rnd_ucma_ops {
 	 */
 	int (*route)(void *ctx, const struct rn_gid *dst, uint32_t scope,
 		     const struct rn_gid *src, struct rnd_ucma_route *out);
-	/* Is @gid an address of this machine, whether or not a device has it? */
+	/* Returns true if @gid is an address of this machine, whether or not a device has
+	 * it.
+	 */
 	bool (*is_local)(void *ctx, const struct rn_gid *gid);
 	/* Tells the program that an event was queued in its channel, which
 	 * rnd_ucma_open() has made with this @user.
 	 */
 	void (*ready)(void *ctx, void *user);
-	/* Publishes the answers about the id @number, which have changed. If the id no
-	 * longer exists, @answers is NULL; otherwise this function must fill in
-	 * @answers->channel. @user: that of the channel. The pointer may be NULL.
+	/* Publishes the answers to queries about the id @number, after they have changed.
+	 * If the id no longer exists, @answers is NULL; otherwise this function must fill
+	 * in @answers->channel. @user: that of the channel. The pointer may be NULL.
 	 */
 	void (*show)(void *ctx, void *user, uint32_t number,
 		     struct rn_cm_answers *answers);
@@ -161,8 +163,8 @@ struct rnd_call {
  */
 int rnd_ucma_command(struct rnd_call *c);
 
-/* The caller reports that the answer to a command has been sent, or cannot be sent. If
- * the answer has reported an event, the published number of reported events is increased.
+/* Called when the answer to a command has been sent, or cannot be sent. If the answer has
+ * reported an event, the published number of reported events is increased.
  */
 void rnd_ucma_answered(struct rnd_ucma *ucma);
 
@@ -174,28 +176,28 @@ bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx
 /* Performs what is due at @now, as rn_cm_expire() does. */
 void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now);
 
-/* The caller reports that an interface has got another link address. Ids that are bound
- * to its device, listening ones too, get the event ADDR_CHANGE.
+/* Called when an interface has got another link address. Ids that are bound to its
+ * device, listening ones too, get the event ADDR_CHANGE.
  */
 void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex);
 
-/* Returns true if a channel has a device with this address. While this is so,
- * rnd_ucma_ops.hold() stays in force.
- * @scope:	as in rnd_ucma_ops.hold()
+/* Returns true if a channel has a device with this address. While this is so, the process
+ * must receive the packets to QP1 of the address, see rnd_ucma_ops.hold(). @scope: as in
+ * rnd_ucma_ops.hold()
  */
 bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid,
 		    uint32_t scope);
 
 /* ---- Handing over to a successor ---- */
 
-/* Gives the channel a number by which copies of ids name it. */
+/* Gives the channel a number. Copies of ids name the channel by this number. */
 void rnd_ucma_set_number(struct rnd_ucma_channel *ch, uint64_t number);
 
 /* Copies the devices of the channel to @out. Returns their number. */
 unsigned rnd_ucma_devs(const struct rnd_ucma_channel *ch,
 		       struct rn_netdev out[RN_NETDEV_MAX]);
 
-/* Copies by rnd_ucma_ops.keep() all that has changed since the last call. */
+/* Copies all objects that have changed since the last call, by rnd_ucma_ops.keep(). */
 void rnd_ucma_keep_changes(struct rnd_ucma *ucma);
 
 /* Lets the next rnd_ucma_keep_changes() copy everything. */
