@@ -54,8 +54,7 @@ static void print_help(FILE *to)
 	      to);
 }
 
-/* Calls a command with argv[0] = "rocin NAME", so that argp uses this name in messages.
- */
+/* Runs a command with argv[0] = "rocin NAME", the name that argp uses in messages. */
 static int run_command(const struct rn_command *c, int argc, char **argv)
 {
 	char name[32];
@@ -92,8 +91,9 @@ static int help_of(const char *name)
 }
 
 /* Returns true if @name, under which rocin was started, is that of a remote shell. MPI
- * launchers start commands on other hosts by a program such as ssh. In a lab, a link with
- * such a name leads to rocin, which then runs `rocin lab-exec'.
+ * launchers start commands on other hosts by a program such as ssh. On the hosts of a lab
+ * (`rocin lab'), a link with such a name leads to rocin, which then runs `rocin
+ * lab-exec'.
  */
 static bool is_lab_agent(const char *name)
 {

@@ -67,7 +67,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Calls @each for each word in a list of words separated by commas. */
+/* Calls @each for each word of @arg, a list of words separated by commas. */
 static void split(struct argp_state *state, char *arg,
 		  void (*each)(struct argp_state *state, void *to, const char *word),
 		  void *to)

@@ -26,7 +26,8 @@
 
 /* ---- Statistics: medians, quartiles, and the test whether two samples differ ---- */
 
-/* Summary of a sample. Values that are NAN are left out; @n is the number of the others.
+/* Summary of a sample. Values that are NAN are left out; @n is the number of the other
+ * values.
  */
 struct rn_bench_summary {
 	double median, q1, q3, min, max; /* values of the summary; NAN if n is 0 */
@@ -84,8 +85,8 @@ enum rn_bench_role {
 	RN_BENCH_RECEIVER
 };
 
-/* Memory shared by the two processes of a pair and the process that gives orders. Fields
- * that are written during a time slice lie in different cache lines.
+/* Memory shared by the two processes of a pair and the process that gives them orders.
+ * Fields that are written during a time slice lie in different cache lines.
  */
 enum {
 	RN_BENCH_SLOTS = 64,	  /* number of packets that the ring of limits.c holds */
@@ -110,7 +111,7 @@ struct rn_bench_shared {
 	/* set by either process when it has failed; never reset */
 	_Alignas(64) _Atomic bool failed;
 	char sentence[2][512]; /* error texts: of the sender, of the receiver */
-	/* Round trip times in the last slice, written by the sender. */
+	/* Round trip times in the last time slice; written by the sender. */
 	struct rn_bench_times times;
 	/* Two words for the cache line ping-pong of limits.c: the sender writes @there,
 	 * the receiver @back.
@@ -126,7 +127,9 @@ struct rn_bench_end {
 	int meet_fd; /* stream socket to the other process of the pair */
 	uint64_t slice_ns;
 	unsigned round;
-	/* The cell that is being measured, for error messages; or NULL. */
+	/* The cell (a measurement with its parameters, plan.h) that is being measured,
+	 * for error messages; or NULL.
+	 */
 	const struct rn_bench_cell *cell;
 	/* Path MTU of the device; 4096 if none was opened. */
 	uint32_t path_mtu;
@@ -135,7 +138,7 @@ struct rn_bench_end {
 	bool pinned; /* the process was bound to a processor */
 };
 
-/* Functions that measure one kind of thing, such as bandwidth over verbs. Those that
+/* The functions of one kind of measurement, such as bandwidth over verbs. Those that
  * return int return 0, or -1 after they have called rn_bench_fail().
  */
 struct rn_bench_ops {
@@ -146,8 +149,8 @@ struct rn_bench_ops {
 	 * time. May be NULL.
 	 */
 	void (*fill)(struct rn_bench_end *end, void *state);
-	/* Runs a time slice. Only the sender sets *@result; its unit is that of the item
-	 * that is measured (plan.h).
+	/* Measures for one time slice. Only the sender sets *@result; its unit is that of
+	 * the item that is measured (plan.h).
 	 */
 	int (*run)(struct rn_bench_end *end, void *state, double *result);
 	/* Checks that the data were transferred. Called after both processes have ended
@@ -168,20 +171,22 @@ extern const struct rn_bench_ops rn_bench_stream_ops, rn_bench_ping_pong_ops,
 int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Sends @len bytes to the other process and receives as many from it; @len is at most a
- * few hundred.
+/* Exchanges messages with the other process of the pair, which makes the same call: sends
+ * the @len bytes at @mine, and receives @len bytes into @theirs. @len is at most a few
+ * hundred. Returns 0, or -1 if the other process has ended.
  */
 int rn_bench_exchange(struct rn_bench_end *end, const void *mine, void *theirs,
 		      size_t len);
 int rn_bench_meet(struct rn_bench_end *end);
 
-/* Returns true if the receiver must end its slice, because the sender has ended it or a
- * process has failed.
+/* Called in the receiver. Returns true if it must end its time slice, because the sender
+ * has ended it or a process has failed.
  */
 bool rn_bench_stopped(const struct rn_bench_end *end);
 
-/* Returns true if the receiver, which has received @received units so far, must expect
- * more. When the sender has ended the slice, the receiver still takes what was sent.
+/* Called in the receiver, which has received @received units so far. Returns true if it
+ * must expect more. When the sender has ended the time slice, the receiver still takes
+ * what was sent.
  */
 bool rn_bench_has_more(const struct rn_bench_end *end, uint64_t received);
 
@@ -215,13 +220,13 @@ static inline uint8_t *rn_bench_next_piece(struct rn_bench_message *m, uint32_t 
 uint32_t rn_bench_copy_and_sum(uint8_t *dst, const uint8_t *src, uint32_t len);
 
 /* The sender's clock and counter for one time slice. The first fifth of the slice is a
- * warm-up, which does not count.
+ * warm-up, whose units are not counted.
  */
 struct rn_bench_meter {
 	struct rn_bench_end *end;
 	bool times; /* record the times between calls of rn_bench_meter_runs() */
-	/* Times in ns at which the warm-up ends and at which the slice ends. end_ns is
-	 * set when start_ns is.
+	/* Times in ns at which the warm-up ends (@warm_ns) and at which the slice ends.
+	 * @end_ns is set when @start_ns is.
 	 */
 	uint64_t warm_ns, end_ns;
 	/* Time in ns at which counting started; 0 during the warm-up. @start_at: value
@@ -245,14 +250,14 @@ void rn_bench_meter_start_trips(struct rn_bench_meter *m, struct rn_bench_end *e
  */
 bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 
-/* Called in a loop that waits for packets or completions. Returns 0 if the loop may go
- * on, or -1 if the other process has failed or the slice should have ended ten seconds
- * ago.
+/* Called in the sender's loops that wait for packets or completions. Returns 0 if the
+ * loop may go on, or -1 if the other process has failed or the slice should have ended
+ * ten seconds ago.
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
 
-/* Ends the slice in the sender: waits until all @sent units have arrived at a receiver
- * that uses rn_bench_has_more(). Returns 0, or -1 if they do not arrive.
+/* Called in the sender at the end of a slice: waits until all @sent units have arrived at
+ * the receiver, which uses rn_bench_has_more(). Returns 0, or -1 if they do not arrive.
  */
 int rn_bench_await_arrival(struct rn_bench_end *end, struct rn_bench_meter *m,
 			   uint64_t sent);
@@ -281,7 +286,8 @@ struct rn_bench_results {
 struct rn_bench_order {
 	enum {
 		RN_BENCH_ORDER_OPEN, /* open a cell: connect its QPs */
-		/* Bind each process to a processor; sent when all cells are open. */
+		/* Bind each process to a processor (CPU); sent when all cells are open.
+		 */
 		RN_BENCH_ORDER_PIN,
 		RN_BENCH_ORDER_SLICE,
 		RN_BENCH_ORDER_END
@@ -307,10 +313,10 @@ static inline struct rn_bench_value *rn_bench_at(const struct rn_bench_results *
 	return &results->value[(size_t)round * plan->cells + cell];
 }
 
-/* Finds the device with which Rocin's is compared: @wish or, if that is NULL, the first
- * that is not Rocin's. Copies its name to @name. Returns false if there is none. The
- * verbs calls are made in a forked process, because the calling process will fork again
- * and must not have called any.
+/* Finds the device with which Rocin's device is compared: the device @wish or, if that is
+ * NULL, the first device that is not Rocin's. Copies its name to @name. Returns false if
+ * there is none. The verbs calls are made in a forked process, because the calling
+ * process will fork again and must not have called any.
  */
 bool rn_bench_find_beside(const char *wish, char *name, size_t len);
 
@@ -367,8 +373,8 @@ enum {
 };
 
 /* State of a measurement over verbs. Messages are sent from the start of the buffer. They
- * are received from rx_offset on, in rx_slots slots that are used in turn. In a stream of
- * large messages rx_offset is 0.
+ * are received from offset @rx_offset on, in @rx_slots slots that are used in turn. In a
+ * stream of large messages @rx_offset is 0.
  */
 struct rn_bench_verbs {
 	struct rn_bench_link link;
@@ -379,8 +385,7 @@ struct rn_bench_verbs {
 	uint32_t rx_depth; /* number of receives posted to each QP */
 	uint32_t rx_slots;
 	size_t rx_offset, rx_stride;
-	/* Number of requests that are posted to one QP, before it is the turn of the next
-	 * QP.
+	/* Number of requests that are posted to one QP before the next QP gets requests.
 	 */
 	uint32_t burst;
 	uint32_t share;		    /* maximum number of requests in flight of one QP */
@@ -394,7 +399,9 @@ struct rn_bench_verbs {
 };
 
 /* --------------------------------------------------------------- teams of processes */
-/* A team, as seen by the process that gives orders. */
+/* A team (group of processes that measures some of the cells), as seen by the process
+ * that gives orders to it.
+ */
 
 enum {
 	RN_BENCH_TEAMS_MAX = 64
@@ -407,7 +414,9 @@ struct rn_bench_pair {
 	int fd[2];
 };
 
-/* Numbers of packets sent: in all, and over the local wire. */
+/* Numbers of packets that the processes of a team have sent: in all, and over the local
+ * wire (shared memory).
+ */
 struct rn_bench_sent {
 	uint64_t all, local;
 };
@@ -423,7 +432,7 @@ struct rn_bench_team {
 	struct rn_bench_sent sent; /* numbers as of the last rn_bench_wire_check() */
 };
 
-/* Can one team measure both cells? */
+/* Returns true if one team can measure both cells. */
 bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cell *b);
 
 /**
@@ -456,8 +465,8 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 int rn_bench_team_end(struct rn_bench_team *team);
 
 /* ------------------------ check that packets used UDP or the local wire as intended */
-/* Checks which wire the packets of a team have used: it must be the one that is to be
- * measured (UDP or local wire).
+/* Checks that the packets of a team used the wire that is to be measured: UDP, or the
+ * local wire (shared memory between two processes).
  */
 
 struct rn_rocind;
@@ -484,7 +493,7 @@ enum rn_bench_verdict {
 	RN_BENCH_NO_VERDICT, /* the ratio has no target, or was not measured */
 	RN_BENCH_REACHED,
 	RN_BENCH_MISSED,
-	/* the condition of the target is not met on this machine (rn_bench_ratio.only_if)
+	/* the condition of the target (rn_bench_ratio.only_if) is not met on this machine
 	 */
 	RN_BENCH_BEYOND_REACH,
 	RN_BENCH_VERDICTS
@@ -497,20 +506,23 @@ enum rn_bench_change {
 	RN_BENCH_SLOWER
 };
 
-/* Summary of a cell over the rounds. */
+/* Summary of the values of a cell (a measurement with its parameters) over all rounds. */
 struct rn_bench_cell_row {
 	struct rn_bench_summary value; /* the values in the unit of the item */
 	/* Medians over the rounds in us; NAN if there are no round trips. */
 	double p50, p99, p99_9;
 };
 
-/* Summary of the ratio of two cells over the rounds. */
+/* Summary over all rounds of a ratio, the value of one cell divided by that of another.
+ */
 struct rn_bench_ratio_row {
 	double *round; /* one value per round; NULL: not measured */
 	struct rn_bench_summary value;
 	enum rn_bench_verdict verdict;
 	enum rn_bench_change change;
-	/* Change since the baseline; its p-value is corrected for the number of rows. */
+	/* Change since the baseline (an earlier run); its p-value is corrected for the
+	 * number of rows in the report.
+	 */
 	struct rn_bench_shift shift;
 };
 
@@ -523,8 +535,8 @@ struct rn_bench_report {
 	struct rn_bench_ratio_row ratio[RN_BENCH_RATIOS_MAX];
 };
 
-/* Evaluates the results. Returns 0 or -ENOMEM; rn_bench_report_free() must be called in
- * both cases.
+/* Evaluates the results of a run. Returns 0 or -ENOMEM; the caller must call
+ * rn_bench_report_free() in both cases.
  */
 int rn_bench_report_make(struct rn_bench_report *report, const struct rn_bench_args *args,
 			 const struct rn_bench_plan *plan,

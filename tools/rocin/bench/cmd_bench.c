@@ -12,7 +12,9 @@
 #include "tools/rocin/common/launch.h"
 #include "transport/io/rocind/rocind_client.h"
 
-/* Warns of active fault rules, since their effect would be measured as well. */
+/* Warns if fault rules are active (`rocin fault'), since their effect would be measured
+ * as well.
+ */
 static void tell_of_faults(void)
 {
 	struct rn_rocind_faults now;

@@ -41,8 +41,8 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 	return -1;
 }
 
-/* Reports a failure: the other process has ended. That process has stored the reason,
- * unless it was killed. Returns -1.
+/* Called when the other process of the pair has ended. That process has stored the
+ * reason, unless it was killed. Returns -1.
  */
 static int fail_peer_gone(struct rn_bench_end *end)
 {
@@ -194,7 +194,8 @@ enum {
 	ADDRESSES = 32
 };
 
-/* The device of this process, which its links share. */
+/* The device that this process has opened; all its links (struct rn_bench_link) use it.
+ */
 static struct {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -207,7 +208,7 @@ static struct {
 	unsigned links;
 } device;
 
-/* Address data of a process, which the two processes send to each other. */
+/* What a process tells the other one of its pair about itself. */
 struct address {
 	union ibv_gid gid;
 	uint64_t va;
@@ -241,8 +242,8 @@ static struct ibv_context *open_by_name(const char *name)
 	return ctx;
 }
 
-/* Returns the index of the first RoCEv2 GID of the device. If there is none, returns the
- * index of its first GID.
+/* Chooses the GID that QPs use: returns the index of the first RoCEv2 GID of the device
+ * or, if there is none, of its first GID.
  */
 static int choose_gid(const struct ibv_port_attr *port)
 {
@@ -496,8 +497,8 @@ void rn_bench_link_close(struct rn_bench_link *link)
 
 /* ---- Device that Rocin's is compared with ---- */
 
-/* Finds the device @wish, and writes its name to the descriptor @fd. Runs in a forked
- * process.
+/* Finds the device @wish (NULL: the first one that is not Rocin's), and writes its name
+ * to the descriptor @fd. Runs in a forked process.
  */
 static void look_for(const char *wish, int fd)
 {

@@ -24,7 +24,9 @@ enum {
 	SPINS = 1000,
 };
 
-/* Waits a little. @spins: number of calls since the other process made progress. */
+/* Waits a little for the other process. @spins: number of calls since that process made
+ * progress.
+ */
 static void wait_a_little(unsigned spins)
 {
 	if (spins % SPINS == SPINS - 1)
@@ -34,7 +36,7 @@ static void wait_a_little(unsigned spins)
 /* ---- Packets through a bare ring ---- */
 
 /* Ways to get a packet into the ring. Which of them is fastest depends on the caches that
- * the two processors share, so each is tried at the start of a slice.
+ * the two processors share, so each is tried at the start of a time slice.
  */
 enum way {
 	ONE_PASS, /* copied straight into the ring while the CRC is computed */
@@ -121,8 +123,8 @@ static void put_packet(struct ring *r, uint64_t index)
 	atomic_store_explicit(&slot->sequence, index + 1, memory_order_release);
 }
 
-/* Ends the trial of one way to fill the ring. Chooses the way to be tried next; after the
- * last trial, the best one.
+/* Ends a trial of one way to fill the ring. Chooses the way for the next trial or, after
+ * the last trial, the way that was fastest.
  */
 static void next_trial(struct ring *r, uint64_t now)
 {
@@ -139,7 +141,9 @@ static void next_trial(struct ring *r, uint64_t now)
 	r->trial_began = now;
 }
 
-/* Fills the free space of the ring. Return: number of packets sent so far. */
+/* Fills the free space of the ring with packets. Returns the number of packets sent so
+ * far.
+ */
 static uint64_t fill_ring(struct ring *r, uint64_t sent, uint64_t taken)
 {
 	while (sent - taken < RN_BENCH_SLOTS) {
@@ -233,7 +237,7 @@ static void clear_lines(struct rn_bench_end *end, void *state)
 }
 
 /* Waits until the other process has written @trip to the cache line. Returns false if the
- * slice is over.
+ * time slice is over.
  */
 static bool await_line(const struct rn_bench_end *end, const _Atomic uint64_t *line,
 		       uint64_t trip)

@@ -18,10 +18,14 @@
 #include "transport/io/rocind/rocind_client.h"
 
 /* ---------------------------------------------------- measuring the cells in rounds */
-/* In each round every cell is measured once, by its team. */
+/* In each round every cell (a measurement with its parameters) is measured once, for one
+ * time slice, by its team of processes.
+ */
 
 enum {
-	/* maximum number of slices in a row whose packets used the wrong wire */
+	/* maximum number of slices in a row whose packets used the wrong wire (UDP or
+	 * shared memory)
+	 */
 	TRIES_MAX = 5,
 };
 
@@ -92,9 +96,9 @@ static bool opens_device(const struct rn_bench_cell *cell)
 	return rn_bench_item_info[cell->item].family == RN_BENCH_VERBS;
 }
 
-/* Opens the cells that need a device if @device is true, else the other cells. The caller
- * opens cells with a device first, because the path MTU of the device is the packet size
- * of the others.
+/* Opens the cells that need a device (@device is true), or the others. Those with a
+ * device are opened first, because the path MTU of the device is the packet size of the
+ * others.
  */
 static int open_cells(struct run *r, bool device)
 {
@@ -133,8 +137,9 @@ static int pin_teams(struct run *r)
 	return 0;
 }
 
-/* Runs a time slice. If its packets have used another wire than intended, runs it again,
- * because a local wire is set up only during the first slice.
+/* Measures a cell for one time slice. If the packets of the slice used another wire than
+ * the cell demands, repeats the slice: a local wire (shared memory) is set up only during
+ * the first slice.
  */
 static int run_slice(struct run *r, const struct rn_bench_order *order)
 {
@@ -156,8 +161,8 @@ static int run_slice(struct run *r, const struct rn_bench_order *order)
 static int run_round(struct run *r, unsigned round)
 {
 	for (unsigned i = 0; i < r->plan->cells; i++) {
-		/* Each round starts with another cell, so that the order of
-		 * cells changes.
+		/* Each round starts with the next cell of the list, so that the order
+		 * changes.
 		 */
 		unsigned cell = (i + round) % r->plan->cells;
 		struct rn_bench_order order = { .what = RN_BENCH_ORDER_SLICE,
@@ -186,8 +191,8 @@ static int run_all(struct run *r)
  * @results:	Out; the caller must call free_results(), also after a failure
  * @err:	Out on failure: error text
  *
- * All processes started by this function have ended when it returns; they also end if the
- * calling process dies.
+ * All processes started by this function have ended when it returns. If the calling
+ * process dies before, they end as well.
  *
  * Return: 0 or -1.
  */
@@ -226,7 +231,7 @@ static int measure_rounds(const struct rn_bench_args *args,
 }
 
 /* ----------------------------------- report, comparison with a baseline, and main() */
-/* Static, because they are too large for the stack. */
+/* Static, because these structures are too large for the stack. */
 static struct rn_bench_args options;
 static struct rn_bench_plan bench_plan;
 static struct rn_bench_report report;

@@ -97,7 +97,7 @@ static int read_wire(struct rn_bench_cell *cell, const char *word)
 	return -EINVAL;
 }
 
-/* Parses one of the words between colons into @cell. */
+/* Parses one word of the text of a cell, such as "qps=4", into @cell. */
 static int read_word(struct rn_bench_cell *cell, const char *word)
 {
 	const struct rn_bench_item_info *info = &rn_bench_item_info[cell->item];
@@ -145,8 +145,8 @@ static bool can_spread(enum rn_bench_item item)
 	return info->family == RN_BENCH_VERBS && info->kind != RN_BENCH_LAT;
 }
 
-/* Sets each parameter of the cell that has no effect on its item to the default. So cells
- * that measure the same compare equal.
+/* Sets each parameter of the cell that has no effect on its item to the default, so that
+ * two cells that measure the same are equal.
  */
 static void normalize_cell(struct rn_bench_cell *cell)
 {
@@ -221,20 +221,20 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 static const char no_local[] = "not built";
 
 /* Ratios that a device of Rocin should reach. The denominator of each is a limit of this
- * machine, measured in the same run. The ratios are reported, but a low one is no
- * failure, because measurements on a shared machine prove nothing.
+ * machine, measured in the same run. The ratios are reported, but a low one does not make
+ * the run fail, because measurements on a shared machine prove nothing.
  */
 /* clang-format off */
 static const struct bar {
-	/* Text for the work that is measured, and the two cells whose values are
-	 * compared. Cells NULL: the ratio is not measured here, because a test checks it.
+	/* What is measured, in words, and the two cells whose values are compared. Cells
+	 * NULL: the ratio is not measured here, because a test checks it.
 	 */
 	const char *work, *over, *under;
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
-	/* The ratio gets a verdict only if this cell is at least as fast as @under. NULL:
-	 * it always gets one.
+	/* The ratio is judged only if this cell is at least as fast as cell @under; NULL:
+	 * always.
 	 */
 	const char *only_if;
 } bars[] = {
@@ -280,8 +280,8 @@ static const struct bar {
 	  "send_lat:processes=4", "udp_lat:processes=4", RN_BENCH_TAIL_LATER, RN_BENCH_AT_MOST, 1000, NULL },
 };
 
-/* For items over verbs: the item with which each is compared. The comparison is made if
- * the run has both, with the same size and number of processes.
+/* For each kind of measurement, the items with which an item over verbs is compared. The
+ * comparison is made if the run has both, with the same size and number of processes.
  */
 static const struct {
 	enum rn_bench_kind kind;
@@ -340,13 +340,15 @@ static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell
 	return (int)plan->cells++;
 }
 
-/* Values of the parameters as the options set them. An empty list: each cell keeps its
- * own value.
+/* What the options say about the parameters of cells. If a list of @args is empty, each
+ * cell keeps its own value.
  */
 struct choices {
 	const struct rn_bench_args *args;
 	const struct rn_bench_machine *machine;
-	/* The user has named the cell. So if it cannot be measured, this is an error. */
+	/* The user has named the cell on the command line, so it is an error if the cell
+	 * cannot be measured.
+	 */
 	bool by_name;
 };
 
@@ -441,8 +443,8 @@ static int add_standard(struct rn_bench_plan *plan, const struct choices *c)
 	return rc;
 }
 
-/* Adds cells for all message sizes, one size after the other. So cells that are compared
- * with each other are measured soon after each other.
+/* Adds the cells of a sweep over message sizes, one size after the other, so that cells
+ * of one size, which are compared with each other, are measured soon after each other.
  */
 static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 {
@@ -476,7 +478,8 @@ static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 
 /* ---- Ratios of two cells ---- */
 
-/* A cell is compared with two others at most. */
+/* There is room for the ratios of all cells: a cell is compared with two others at most.
+ */
 static_assert((int)RN_BENCH_RATIOS_MAX >= 2 * (int)RN_BENCH_CELLS_MAX,
 	      "there is room for the ratios of all cells");
 
@@ -551,8 +554,8 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 			continue;
 		normalize_cell(&other);
 		under = find_cell(plan, &other);
-		/* If there is no cell of this size, the cell of the standard size takes
-		 * its place, because 8 bytes take as long as 64.
+		/* If there is no cell of this size, it is compared with the cell of the
+		 * standard size, because 8 bytes take as long as 64.
 		 */
 		if (under < 0 && other.len < standard) {
 			other.len = standard;
@@ -591,8 +594,8 @@ void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 
 /* ---- Length and number of time slices ---- */
 
-/* Chooses the length and the number of the time slices. A fifth of each slice is the
- * warm-up, and there are pauses between slices.
+/* Chooses the length and the number of the time slices. In each slice a fifth of the time
+ * is a warm-up, and there are pauses between slices.
  */
 static void choose_slices(const struct rn_bench_args *args, struct rn_bench_plan *plan)
 {

@@ -76,7 +76,9 @@ struct rn_bench_item_info {
 };
 extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
 
-/* Return the unit of values of this kind, and whether greater values are better. */
+/* rn_bench_unit() returns the unit of values of this kind; rn_bench_more_is_better()
+ * returns true if greater values are better.
+ */
 const char *rn_bench_unit(enum rn_bench_kind kind);
 bool rn_bench_more_is_better(enum rn_bench_kind kind);
 
@@ -154,11 +156,11 @@ struct rn_bench_list {
 
 struct rn_bench_args {
 	enum rn_bench_set set;
-	/* cells given one by one, instead of @set */
+	/* cells that the command line names; if there are any, @set has no effect */
 	struct rn_bench_cell only[RN_BENCH_ONLY_MAX];
 	unsigned only_count;
 	struct rn_bench_list sizes, qps, processes;
-	/* which wires to measure; none: the wire that each cell names */
+	/* which wires to measure; if none is set, the wire that each cell names */
 	bool wire[RN_BENCH_WIRE_COUNT];
 	unsigned rounds; /* number of rounds, 1 .. RN_BENCH_ROUNDS_MAX */
 	/* Length of a time slice in ms, 1 .. 60000; 0: a default that depends on the set
@@ -205,7 +207,7 @@ enum {
 };
 
 enum rn_bench_measure {
-	RN_BENCH_QUOTIENT,   /* the ratio of the two values */
+	RN_BENCH_QUOTIENT,   /* value of cell @over divided by that of cell @under */
 	RN_BENCH_TAIL_LATER, /* p99.9 of cell @over minus p99.9 of cell @under, in us */
 	/* value of cell @over minus RN_BENCH_LINES times that of cell @under, in us */
 	RN_BENCH_BEYOND_LINES
@@ -221,8 +223,9 @@ struct rn_bench_ratio {
 	/* description of the work if the ratio has a target; else NULL */
 	const char *work;
 	unsigned over, under; /* indices of the two cells; valid if why_not is NULL */
-	/* The ratio is judged only if cell @only_if is at least as fast as cell @under:
-	 * where raw UDP is slower than TCP, nothing over UDP can be as fast as TCP.
+	/* The ratio is judged only if cell @only_if is at least as fast as cell @under.
+	 * For instance, where raw UDP is slower than TCP, nothing over UDP can be as fast
+	 * as TCP.
 	 */
 	bool has_condition;
 	unsigned only_if;
@@ -239,7 +242,9 @@ struct rn_bench_plan {
 	unsigned rounds, slice_ms;
 };
 
-/* The wires and devices that the machine has besides Rocin's device over UDP. */
+/* What this machine can measure besides Rocin's device over UDP: the local wire (shared
+ * memory), and another device.
+ */
 struct rn_bench_machine {
 	bool local_wire;
 	bool beside;
@@ -259,7 +264,7 @@ int rn_bench_plan_make(const struct rn_bench_args *args,
 		       const struct rn_bench_machine *machine, struct rn_bench_plan *plan,
 		       char *err, size_t err_len);
 
-/* Writes the text of a ratio: the texts of its cells, such as "write_bw / tcp_bw". */
+/* Writes a ratio as the texts of its two cells, such as "write_bw / tcp_bw". */
 void rn_bench_ratio_write(const struct rn_bench_plan *plan,
 			  const struct rn_bench_ratio *ratio, char *text, size_t len);
 

@@ -26,7 +26,7 @@ enum {
 	LOOK_MAX = 96, /* bytes for the attributes of an element */
 };
 
-/* Cells that differ only in message size. */
+/* A curve: cells that differ only in message size. */
 struct series {
 	/* one of the cells, but with the default size of the item */
 	struct rn_bench_cell like;
@@ -108,8 +108,8 @@ static void widen(struct panel *p, const struct rn_bench_cell *cell,
 	p->high = fmax(p->high, log10(s->q3));
 }
 
-/* Lays out a panel at @x for the cells of @kind. Returns false if the report has no such
- * cells.
+/* Lays out the panel of the picture that shows the cells of @kind, at @x. Returns false
+ * if the report has no such cells.
  */
 static bool lay_out(struct panel *p, const struct rn_bench_report *r,
 		    enum rn_bench_kind kind, unsigned x)
@@ -158,7 +158,8 @@ static void draw_grid(FILE *to, const struct panel *p)
 		for (unsigned k = 0; k < RN_ARRAY_SIZE(steps); k++) {
 			double v = steps[k] * pow(10, d);
 
-			/* If the axis spans many decades, only powers of 10 have lines.
+			/* If the axis spans more than 3.5 decades, only powers of 10 have
+			 * lines.
 			 */
 			if (log10(v) < p->low || log10(v) > p->high ||
 			    (steps[k] != 1 && p->high - p->low > 3.5))
@@ -234,8 +235,8 @@ static void draw_points(FILE *to, const struct panel *p, const struct rn_bench_r
 	}
 }
 
-/* Draws a series: a band from the lower to the upper quartile, and a line through the
- * medians, with a dot at each size.
+/* Draws a curve: a band from the lower to the upper quartile, and a line through the
+ * medians, with a dot at each message size.
  */
 static void draw_series(FILE *to, const struct panel *p, const struct rn_bench_report *r,
 			const struct series *s)

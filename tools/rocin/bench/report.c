@@ -37,7 +37,7 @@ static const char *change_name(enum rn_bench_change change)
 	return name[change];
 }
 
-/* Is a greater ratio better? */
+/* Returns true if a greater value of this ratio is better. */
 static bool ratio_wants_more(const struct rn_bench_plan *plan,
 			     const struct rn_bench_ratio *ratio)
 {
@@ -90,7 +90,7 @@ static double ratio_of(const struct rn_bench_report *r,
 	return over->value / under->value;
 }
 
-/* Can the target of this ratio be reached on this machine at all? */
+/* Returns true if this machine can reach the target of the ratio at all. */
 static bool is_reachable(const struct rn_bench_report *r,
 			 const struct rn_bench_ratio *ratio)
 {
@@ -295,7 +295,7 @@ static void print_ratios(FILE *to, const struct rn_bench_report *r)
 	}
 }
 
-/* Returns the factor by which a ratio has missed its target. */
+/* Returns the factor by which a ratio has missed its target (1 or more). */
 static double lacking(const struct rn_bench_ratio *ratio,
 		      const struct rn_bench_ratio_row *row)
 {
@@ -537,8 +537,8 @@ static json_t *find_rounds(const struct rn_bench_baseline *base, const char *nam
 	return NULL;
 }
 
-/* Copies those elements of a JSON array that are positive numbers, and ignores the
- * others. Returns how many it has copied.
+/* Copies the elements of a JSON array that are positive numbers to @value, and ignores
+ * the others. Returns how many it has copied.
  */
 static unsigned copy_rounds(const json_t *rounds, double value[RN_BENCH_ROUNDS_MAX])
 {
@@ -565,7 +565,9 @@ static bool compare(const struct rn_bench_baseline *base, struct rn_bench_report
 	char name[TEXT];
 	unsigned n;
 
-	/* A difference of percentiles is not compared with an earlier one. */
+	/* Only quotients are compared with an earlier run, not differences of
+	 * percentiles.
+	 */
 	if (ratio->why_not || ratio->measure != RN_BENCH_QUOTIENT)
 		return false;
 	rn_bench_ratio_write(report->plan, ratio, name, sizeof(name));

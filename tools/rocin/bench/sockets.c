@@ -106,8 +106,8 @@ static void close_tcp(void *state)
 	free(t);
 }
 
-/* Returns true if the call that has failed can simply be repeated. Yields the processor
- * before that if the socket was not ready.
+/* Called after a system call has failed. Returns true if it can simply be repeated;
+ * yields the processor before that if the socket was not ready.
  */
 static bool may_repeat(const struct rn_bench_end *end)
 {
@@ -132,8 +132,8 @@ static int write_message(struct rn_bench_end *end, const struct tcp *t)
 	return 0;
 }
 
-/* Reads a message. @count true: counts bytes as soon as they arrive; false: counts only
- * whole messages.
+/* Reads a message. @count: count bytes as soon as they arrive; false: count only whole
+ * messages.
  */
 static int read_message(struct rn_bench_end *end, struct tcp *t, bool count)
 {
@@ -295,7 +295,7 @@ enum {
 struct udp {
 	int fd;
 	bool gso;
-	/* Size of the receiver's receive buffer, as the kernel counts it. */
+	/* Size in bytes of the receiver's receive buffer, as the kernel counts it. */
 	uint32_t rcvbuf;
 	uint32_t payload; /* number of bytes of a message that one packet carries */
 	/* length of one packet, and of a GSO super-packet of several */
@@ -309,12 +309,12 @@ struct udp {
 	bool acked;
 	uint8_t buf[65536];
 	uint8_t *packets; /* memory for BATCH packets */
-	/* The memory from which payloads are sent, or to which received ones are copied.
-	 * The ICRC of each packet is computed. If the memory has 0 bytes, nothing is
-	 * copied and no ICRC is computed.
+	/* The memory from which payloads are sent, or to which received payloads are
+	 * copied; the ICRC of each packet is computed on the way. If the memory has 0
+	 * bytes, nothing is copied and no ICRC is computed.
 	 */
 	struct rn_bench_message message;
-	bool is_built; /* the super-packet in @buf has not been sent */
+	bool is_built; /* @buf has a super-packet that was not sent yet */
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
@@ -342,8 +342,8 @@ static int connect_udp(struct rn_bench_end *end, struct udp *u)
 	u->fd = bound_socket(end, SOCK_DGRAM, &mine.addr);
 	if (u->fd < 0)
 		return -1;
-	/* The kernel may grant less than this; the number of packets in flight is adapted
-	 * to that.
+	/* The kernel may grant less. choose_window() adapts the number of packets in
+	 * flight.
 	 */
 	(void)setsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (getsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
@@ -451,7 +451,9 @@ static void build_super_packet(struct udp *u)
 	}
 }
 
-/* Return: do all of the @len received bytes equal the bytes that were sent? */
+/* Copies a received super-packet. Returns true if all of its @len bytes are those that
+ * were sent.
+ */
 static bool take_super_packet(struct udp *u, size_t len)
 {
 	for (uint8_t *p = u->buf; p < u->buf + len; p += u->seg_len) {
@@ -494,8 +496,8 @@ static int receive_super_packets(struct rn_bench_end *end, struct udp *u)
 	return 0;
 }
 
-/* Sends a super-packet. Returns 1, 0 if the socket does not take it now, or -1 after a
- * failure.
+/* Sends a GSO super-packet. Returns 1; 0 if the socket does not take it now; or -1 after
+ * a failure.
  */
 static int send_super_packet(struct rn_bench_end *end, struct udp *u)
 {
@@ -536,8 +538,8 @@ static int send_super_packets(struct rn_bench_end *end, struct udp *u,
 	return rn_bench_await_arrival(end, m, sent);
 }
 
-/* Waits for a message. @m: meter of the sender; NULL in the receiver, which stops waiting
- * when the sender ends the slice.
+/* Waits for a message of a ping-pong. @m: meter of the sender; NULL in the receiver,
+ * which stops waiting when the sender ends the time slice.
  */
 static int await_message(struct rn_bench_end *end, struct udp *u,
 			 struct rn_bench_meter *m)
@@ -567,8 +569,9 @@ static int send_message(struct rn_bench_end *end, struct udp *u)
 	return 0;
 }
 
-/* Returns how many packets the next call sends when @done have been sent. It does not go
- * beyond the end of a window that is acknowledged as a whole.
+/* Returns how many packets the next system call sends when @done packets have been sent.
+ * They do not go beyond the end of a window, after which the receiver sends an
+ * acknowledgement.
  */
 static unsigned batch_of(const struct udp *u, uint64_t done)
 {
@@ -693,8 +696,8 @@ static bool is_member(const struct rn_bench_team *team, pid_t pid)
 	return false;
 }
 
-/* Adds up the packet counters of the team's processes. Returns the number of those
- * processes that rocind knows, or a negative errno with an error text in @err.
+/* Adds up the packet counters of the team's processes in *@sum. Returns how many of those
+ * processes rocind knows, or a negative errno with an error text in @err.
  */
 static int add_up(struct rn_rocind *daemon, const struct rn_bench_team *team,
 		  struct rn_bench_sent *sum, char *err, size_t err_len)
@@ -736,7 +739,7 @@ int rn_bench_wire_check(struct rn_rocind **daemon, struct rn_bench_team *team,
 				      sum.local - team->sent.local };
 	team->sent = sum;
 	if (rc < (int)(2 * team->pairs))
-		return 0; /* the device is not a Rocin device, or uses another rocind */
+		return 0; /* The device is not a Rocin device, or uses another rocind. */
 	if (cell->wire == RN_BENCH_OVER_LOCAL ? now.all > 0 && now.local * 2 >= now.all
 					      : now.local == 0)
 		return 0;

@@ -6,11 +6,10 @@
 
 #include "bench.h"
 
-/* Largest sample for which the p-value is computed exactly. For larger ones that would
+/* Largest sample for which the p-value is computed exactly. For larger samples that would
  * take long, and the normal approximation is good.
  */
 enum {
-	/* Maximum sample size for which the exact distribution is computed. */
 	EXACT_MAX = 20,
 	EXACT_SUM = EXACT_MAX * EXACT_MAX
 };

@@ -74,15 +74,15 @@ static int run_slice(struct rn_bench_end *end, void *state, double *result)
 		atomic_store_explicit(&shared->stop, true, memory_order_release);
 	if (rn_bench_meet(end) || (ops->check && ops->check(end, state)))
 		return -1;
-	/* Waits for the other process, because the next slice overwrites the data
-	 * just checked.
+	/* Waits until the other process has checked its data, too, because the next slice
+	 * overwrites them.
 	 */
 	return rn_bench_meet(end);
 }
 
-/* Binds this thread to a processor. Must be called after the devices were opened, so that
- * the plugin's own thread is not bound. If there is only one pair (@alone), each of its
- * processes gets a processor of its own; several pairs share two processors.
+/* Binds this thread to a processor (CPU). Called after the devices were opened, so that
+ * the plugin's own thread is not bound. If there is only one pair of processes (@alone),
+ * each of the two gets a processor of its own; several pairs share two processors.
  */
 static bool pin(const struct rn_bench_end *end, bool alone)
 {
@@ -103,8 +103,8 @@ static bool pin(const struct rn_bench_end *end, bool alone)
 	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
 }
 
-/* Binds the process to a processor, unless it is bound already. @cell: any cell of the
- * team, because all of them have the same number of pairs.
+/* Binds the process to a processor (CPU), unless it is bound already. @cell: any cell of
+ * the team, because all of them have the same number of pairs.
  */
 static int pin_for(struct member *m, unsigned cell)
 {
@@ -158,8 +158,8 @@ static bool next_order(int fd, struct rn_bench_order *order)
 	return n == sizeof(*order) && order->what != RN_BENCH_ORDER_END;
 }
 
-/* Executes the orders that come from @fd. Ends this process when RN_BENCH_ORDER_END
- * comes, or when the process that sends orders has ended.
+/* Executes the orders that come from @fd, until RN_BENCH_ORDER_END comes or the process
+ * that sends orders has ended. Then ends this process.
  */
 static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *plan,
 			bool pin, int fd)
@@ -177,7 +177,8 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 		if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer))
 			rc = -1;
 	}
-	/* Connections are closed when the other process has received its last data. */
+	/* Connections are closed only after the other process has received its last data.
+	 */
 	if (rc == 0)
 		rc = rn_bench_meet(end);
 	close_all(&m);
@@ -186,8 +187,9 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 
 /* ----------------------------------------------- control of the processes of a team */
 enum {
-	ANSWER_MS = 60000, /* ms that an order may take in addition to its time slice */
-	/* ms that a team may take for closing, for instance 10000 QPs */
+	/* ms that a team may take for an order, in addition to the time slice */
+	ANSWER_MS = 60000,
+	/* ms that a team may take to close everything; 10000 QPs take long */
 	END_MS = 20000
 };
 
@@ -207,7 +209,8 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 
 /* ---- Starting the processes of a team ---- */
 
-/* Sets the environment variables that the plugin reads when the device is opened later.
+/* Sets the environment variables ROCIN_*, which the plugin reads when the device is
+ * opened later.
  */
 static void set_environment(const struct rn_bench_cell *cell)
 {
@@ -216,7 +219,9 @@ static void set_environment(const struct rn_bench_cell *cell)
 
 	if (rn_bench_item_info[cell->item].family != RN_BENCH_VERBS)
 		return;
-	/* If the user has set ROCIN_LOCAL=no-icrc, the variable keeps that value. */
+	/* If the user has set ROCIN_LOCAL=no-icrc, that setting stays for cells over the
+	 * local wire.
+	 */
 	if (cell->wire != RN_BENCH_OVER_LOCAL)
 		setenv("ROCIN_LOCAL", "off", 1);
 	else if (!local || strcmp(local, "no-icrc") != 0)
@@ -261,8 +266,8 @@ static int start_process(const struct start *s, struct rn_bench_pair *pair,
 	pair->pid[role] = fork();
 	if (pair->pid[role] == 0) {
 		close(fd[0]);
-		/* The other process's socket for orders must be closed here. If it stayed
-		 * open, that process would not notice when the parent ends.
+		/* The parent's socket to the sender must be closed in the receiver. If it
+		 * stayed open, the sender would not notice when the parent ends.
 		 */
 		if (role == RN_BENCH_RECEIVER)
 			close(pair->fd[RN_BENCH_SENDER]);
@@ -322,8 +327,8 @@ static void fail_all(struct rn_bench_team *team)
 			atomic_store(&team->pair[i].shared->failed, true);
 }
 
-/* Writes the reason of a failure to @err: the text that a process has stored or, if there
- * is none, how process number @ended has ended (-1: none has ended). Returns -1.
+/* Writes the reason of a failure to @err: the error text that a process has stored or, if
+ * there is none, how process number @ended has ended (-1: none has ended). Returns -1.
  */
 static int explain(struct rn_bench_team *team, int ended, char *err, size_t err_len)
 {
@@ -419,7 +424,9 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 
 /* ---- Ending the processes of a team ---- */
 
-/* Waits until the process ends, which closes its socket. */
+/* Waits until the process at the other end of @fd ends, which closes its socket. Returns
+ * false if that takes too long.
+ */
 static bool await_end(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = 0 };

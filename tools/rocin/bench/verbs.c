@@ -14,7 +14,9 @@ static uint64_t pattern_at(uint64_t seed, size_t i)
 	return rn_random_at((seed << 32) + i, 0);
 }
 
-/* Fill @buf with the test data of @seed, or compare it with these data. */
+/* fill_pattern() fills @buf with the test data of @seed; is_pattern() compares it with
+ * them.
+ */
 static void fill_pattern(uint8_t *buf, size_t len, uint64_t seed)
 {
 	for (size_t i = 0; i < len; i += 8) {
@@ -39,14 +41,14 @@ static bool is_pattern(const uint8_t *buf, size_t len, uint64_t seed)
 enum {
 	DEPTH_MAX = 128,
 	DEPTH_MIN = 8,
-	/* maximum number of bytes in flight, unless DEPTH_MIN requests are more */
+	/* maximum number of bytes in flight; but DEPTH_MIN requests always are */
 	UNDER_WAY = 1 << 20,
 	OVERLAP_LEN = 4 << 10, /* messages of this size or more all use the same memory */
 	RX_PER_TX = 4,
 	BURST = 32,
 	INLINE_MAX = 256,
 	/* In wr_id, the bits from this one on are the index of the QP. The bits below it
-	 * are the number of requests for which the completion stands.
+	 * say how many requests have completed when this one has.
 	 */
 	QP_SHIFT = 32
 };
@@ -94,8 +96,8 @@ static int post_recv(struct rn_bench_end *end, struct rn_bench_verbs *v, uint64_
 	return 0;
 }
 
-/* Posts one request to a QP. If it is signaled, its completion stands for @count
- * requests. Returns 0, or -1 after rn_bench_fail().
+/* Posts one request to a QP. If the request is signaled, its completion shows that @count
+ * requests have completed. Returns 0, or -1 after rn_bench_fail().
  */
 static int post_request(struct rn_bench_end *end, struct rn_bench_verbs *v, uint32_t qp,
 			bool signaled, uint32_t count)
@@ -165,8 +167,8 @@ static int poll_and_refill(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return n;
 }
 
-/* Polls in the receiver until the sender has ended the slice and no more completions
- * come. Returns 0, or -1 after a failure.
+/* Called in the receiver: polls until the sender has ended the time slice and no more
+ * completions come. Returns 0, or -1 after a failure.
  */
 static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
@@ -175,8 +177,8 @@ static int serve_until_stop(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	do
 		n = poll_and_refill(end, v);
 	while (n >= 0 && !rn_bench_stopped(end));
-	/* Messages that completed at the sender have arrived, but possibly after the
-	 * last poll.
+	/* Messages that have completed at the sender have arrived here, but possibly
+	 * after the last poll.
 	 */
 	while (n >= 0) {
 		n = poll_and_refill(end, v);
@@ -219,7 +221,7 @@ static int post_receives(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return 0;
 }
 
-/* Opens the verbs objects for one item, and connects with the other process. */
+/* Opens the verbs objects for the cell end->cell, and connects with the other process. */
 static int open_verbs(struct rn_bench_end *end, void **state)
 {
 	const struct rn_bench_cell *cell = end->cell;
@@ -235,8 +237,8 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	v->events = shape[cell->item].events;
 	v->len = cell->len;
 	choose_depths(v, cell);
-	/* With several QPs it is not known in which order messages arrive, so all of them
-	 * use one slot.
+	/* With several QPs the order in which messages arrive is not known, so all of
+	 * them use one slot.
 	 */
 	v->rx_slots = v->len >= OVERLAP_LEN || cell->qps > 1 ? 1 : v->rx_depth;
 	v->rx_stride = (v->len + 63) & ~(size_t)63;
@@ -277,7 +279,7 @@ static void close_verbs(void *state)
  * rate.
  */
 
-/* Returns the process whose buffer has the data before the transfer. */
+/* Returns the process whose buffer the transfer reads: the responder's for a READ. */
 static enum rn_bench_role source_of(const struct rn_bench_verbs *v)
 {
 	return v->opcode == IBV_WR_RDMA_READ ? RN_BENCH_RECEIVER : RN_BENCH_SENDER;
@@ -321,7 +323,7 @@ static int check_data(struct rn_bench_end *end, void *state)
 			       ? 0
 			       : rn_bench_fail(end, "the data differs");
 	for (uint64_t i = 0; i < v->rx_slots && i < sent; i++) {
-		/* The last messages are in the slots of those receives that were posted
+		/* The last messages are in the slots of the receives that were posted
 		 * last.
 		 */
 		uint64_t slot = v->opcode == IBV_WR_SEND ? v->next_recv - 1 - i : 0;
@@ -366,7 +368,8 @@ static int run_sender(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	while (rn_bench_meter_runs(m, v->completed)) {
 		int n = 1;
 
-		/* The clock is not read for each small message, as that costs too much.
+		/* The clock is read once for several polls, because a reading for each
+		 * small message would cost too much.
 		 */
 		for (unsigned i = 0; i < RN_BENCH_POLL_BATCH && n > 0; i++) {
 			if (fill_send_queues(end, v))
@@ -415,7 +418,7 @@ const struct rn_bench_ops rn_bench_stream_ops = {
 
 enum {
 	/* In a SEND ping-pong, one of this many sends is signaled. The others need no
-	 * completion, because the reply shows that they have completed.
+	 * completion: the reply of the peer shows that they have completed.
 	 */
 	SIGNAL_EVERY = 32,
 	/* Number of polls after which to check whether the other process has failed. */
@@ -446,8 +449,8 @@ static int sleep_for_event(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return poll_and_refill(end, v);
 }
 
-/* Waits for the next message of a ping-pong. Returns 1 when it has come, 0 if the sender
- * has ended the slice, or -1 after a failure.
+/* Waits for the next message of a SEND ping-pong. Returns 1 when it has come, 0 if the
+ * sender has ended the time slice, or -1 after a failure.
  */
 static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		      struct rn_bench_meter *m)
@@ -466,8 +469,8 @@ static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		if (n < 0)
 			return -1;
 	}
-	/* The receive of this slot has been posted again, but the next message comes only
-	 * after the reply to this one.
+	/* The receive of this message has been posted again, but nothing overwrites its
+	 * memory: the next message comes only after the reply to this one.
 	 */
 	memcpy(&got, word_of(v, rx_slot(v, v->next_recv - v->rx_depth - 1)), sizeof(got));
 	if (got != v->sequence)
@@ -475,7 +478,7 @@ static int await_send(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	return 1;
 }
 
-/* Waits for a WRITE. Spins on memory, without any verbs call. */
+/* Waits for the next WRITE of a ping-pong by reading memory, without any verbs call. */
 static int await_write(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		       struct rn_bench_meter *m)
 {
@@ -526,8 +529,8 @@ static int run_ping(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	}
 	if (!v->events)
 		return 0;
-	/* The receiver may be asleep, and then it does not see the flag. One more message
-	 * wakes it.
+	/* The receiver may be asleep in ibv_get_cq_event(), where it does not see the
+	 * flag. One more message wakes it.
 	 */
 	atomic_store(&end->shared->stop, true);
 	v->sequence++;

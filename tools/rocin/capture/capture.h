@@ -21,27 +21,27 @@ enum {
 	RN_CAPTURE_AHEAD = 128,
 };
 
-/* How long a packet waits for an older one from another device. */
-#define RN_CAPTURE_HOLD 10000000u /* in ns */
+/* How long (in ns) a packet waits for an older packet from another device. */
+#define RN_CAPTURE_HOLD 10000000u
 
 TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
 
 struct rn_capture_source {
 	struct rn_capture_source *next;
-	/* Ring and names of the device. The descriptors in it are closed, because the
-	 * ring has been mapped and the names have been read.
+	/* Ring and names of the device. The descriptors in @tap are closed: the ring has
+	 * been mapped and the names have been read.
 	 */
 	struct rn_rocind_tap tap;
 	char program[32]; /* name of the program; may contain any bytes */
-	/* The device is gone, but its ring may still have packets. */
+	/* The device no longer exists, but its ring may still have packets. */
 	bool has_ended;
 	bool is_dry;	/* the ring was empty when it was last read */
 	bool is_broken; /* the ring had invalid content and is not read any more */
 	unsigned queued;
 	struct rn_capture_queue queue; /* packets read from the ring, the oldest first */
 	struct rn_capture_reader reader;
-	/* For the writer: number of the file in which this device was described last, and
-	 * number of its interface in that file.
+	/* For the function that writes packets: number of the file in which this device
+	 * was described last, and number of its interface in that file.
 	 */
 	uint32_t file, interface;
 };
@@ -51,20 +51,20 @@ struct rn_capture_sources {
 	uint64_t packets, missed; /* packet counts of sources that were freed */
 };
 
-/* Adds a device, and takes over the descriptors in @tap. Returns 0, or -errno if the
- * device cannot be captured; the descriptors are closed in both cases.
+/* Adds a device whose packets are to be read. Takes over the descriptors in @tap; they
+ * are closed in any case. Returns 0, or -errno if the device cannot be captured.
  */
 int rn_capture_sources_add(struct rn_capture_sources *all,
 			   const struct rn_rocind_tap *tap);
 
-/* Marks the device @id, or all devices, as gone. Packets that are left in their rings are
- * still read.
+/* Marks the device @id, or all devices, as no longer existing. Packets that are left in
+ * their rings are still read.
  */
 void rn_capture_sources_end(struct rn_capture_sources *all, uint64_t id);
 void rn_capture_sources_end_all(struct rn_capture_sources *all);
 
 /* Function that is called for each packet, and with @packet NULL after the last packet of
- * a device that is gone. Returns 0, or another value to stop the reading.
+ * a device that no longer exists. Returns 0, or another value to stop the reading.
  */
 typedef int (*rn_capture_on_packet)(void *ctx, struct rn_capture_source *source,
 				    const struct rn_capture_packet *packet);
@@ -107,8 +107,8 @@ struct rn_capture_filter_code;
 struct rn_capture_filter_code *rn_capture_filter_new(const char *text, char *err,
 						     size_t err_len);
 
-/* Returns true if the packet passes the filter. A filter of NULL passes every packet.
- * Bytes that the capture has cut off are not examined.
+/* Returns true if the packet passes the filter @f; NULL: every packet passes. Bytes that
+ * the capture has cut off are not examined.
  */
 bool rn_capture_filter_passes(const struct rn_capture_filter_code *f,
 			      const struct rn_capture_packet *packet);

@@ -28,14 +28,13 @@ enum {
 	OPT_BUFFER,
 	OPT_QUIET,
 	BUFFER_DEFAULT_KIB = 32 << 10,
-	/* Intervals in ms at which the rings are read: BUSY_MS if the last reading has
-	 * found packets, else IDLE_MS. Nothing wakes this process when packets come.
+	/* Intervals in ms at which the rings are read: BUSY_MS if packets were found at
+	 * the last time, else IDLE_MS. This process polls, because the devices do not
+	 * wake it when they write packets.
 	 */
 	BUSY_MS = 1,
 	IDLE_MS = 10,
-	/* Value that functions return when as many packets have been captured as the user
-	 * has asked for.
-	 */
+	/* Returned when as many packets have been captured as the user has asked for. */
 	DONE = 1,
 };
 
@@ -225,7 +224,8 @@ static int capture_to_end(struct capture *c)
 	struct pollfd pfd[] = {
 		{ .fd = c->signals, .events = POLLIN },
 		{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
-		/* reports only POLLERR: the reader of the pipe has closed it */
+		/* poll() reports only POLLERR here: the reader of the pipe has closed it.
+		 */
 		{ .events = 0 }
 	};
 
@@ -300,13 +300,15 @@ static int begin_capture(struct capture *c, char *err, size_t err_len)
 	if (!c->rocind)
 		return -errno;
 	/* The capture is started before the file is opened, because another process that
-	 * reads the head of the file may conclude that packets are being captured.
+	 * finds the head of the file may conclude that packets are being captured.
 	 */
 	rc = rn_rocind_capture(c->rocind, &what, err, err_len);
 	return rc ? rc : rn_capture_file_open(&c->file, &file, err, err_len);
 }
 
-/* Ends the capture after the result @rc, and prints counts. Returns the exit status. */
+/* Ends the capture after the result @rc of capture_to_end(), and prints how many packets
+ * were captured and missed. Returns the exit status.
+ */
 static int finish(struct capture *c, int rc)
 {
 	uint64_t packets, missed;

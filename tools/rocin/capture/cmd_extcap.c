@@ -31,9 +31,9 @@
 #include "transport/io/rocind/stats_pages.h"
 
 /* ----------------------------------------------------------------- link for Wireshark */
-/* The link to this program in the user's extcap directory, by which Wireshark finds it.
- * The path of that directory depends on version and settings, so this code runs wireshark
- * or tshark, which print it.
+/* The extcap directory of the user has a link to this program, by which Wireshark finds
+ * it. The path of that directory depends on version and settings of Wireshark, so this
+ * code runs wireshark or tshark, which print it.
  */
 
 #define LINK_NAME "rocin"
@@ -111,7 +111,7 @@ static bool read_folders(char *program, struct folders *f)
 	return f->config[0] == '/';
 }
 
-/* Finds the extcap directory, and the path of the link in it. */
+/* Finds the user's extcap directory, and the path of the link to this program in it. */
 static int find_place(struct folders *f, char *dir, char *link, char *text, size_t len)
 {
 	char tshark[] = "tshark", wireshark[] = "wireshark";
@@ -148,7 +148,7 @@ static int make_directories(const char *dir)
 }
 
 /* Checks that the path is free for a new link: nothing is there, or an old link, which
- * will be replaced. Otherwise returns -errno with an error text.
+ * will be replaced. Returns 0, or -errno with an error text in @text.
  */
 static int check_old(const char *link, char *text, size_t len)
 {
@@ -397,8 +397,9 @@ static void print_interface(const char *device, const char *ifname)
 	printf("interface {value=%s}{display=RDMA device on %s}\n", device, ifname);
 }
 
-/* Returns true if the device of entry @at is in no earlier entry of @programs, and not in
- * @devs. A program that was started with another ROCIN_NETDEVS may have such devices.
+/* Returns true if the device of entry @at of @programs must still be listed: it is in no
+ * earlier entry, and not in @devs. Programs that were started with another ROCIN_NETDEVS
+ * may have such devices.
  */
 static bool is_new(const struct rn_netdev *devs, int count,
 		   const struct rn_stats_list *programs, size_t at)
@@ -448,8 +449,8 @@ static void print_name(const char *name)
 		putchar(strchr("{}\\\n", *name) ? '?' : *name);
 }
 
-/* Prints the values for the list of Wireshark's dialog that has number @arg: the programs
- * that have device @interface.
+/* Prints the values for a list in Wireshark's dialog, the one of option number @arg: the
+ * programs that have opened the device @interface.
  */
 static void print_processes(const char *interface, int arg)
 {
@@ -492,8 +493,8 @@ static void print_config(const struct extcap_args *args)
 	print_processes(args->interface, 0);
 }
 
-/* Checks a filter. If it is wrong, prints an error text; if it is correct, prints
- * nothing.
+/* Checks a capture filter that the user has typed into Wireshark. Prints an error text if
+ * it is wrong, and nothing if it is correct.
  */
 static int judge_filter(const char *text)
 {

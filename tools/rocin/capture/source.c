@@ -143,8 +143,8 @@ static void take_diagnostic(struct rn_capture_source *s)
 	}
 }
 
-/* Reads a packet from the ring of @s. Returns 0, or -ENOMEM; then the packet stays in the
- * ring.
+/* Moves a packet from the ring of @s to its queue. Returns 0, or -ENOMEM; then the packet
+ * stays in the ring.
  */
 static int take_packet(struct rn_capture_source *s)
 {

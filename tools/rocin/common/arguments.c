@@ -67,7 +67,9 @@ void rn_bad_value(struct argp_state *state, const struct argp_option *options, i
 }
 
 /* -------------------------------------------------------- options for shells */
-/* Is the option one that a user may write, with a name or a letter of its own? */
+/* Returns true if a user may write the option: it has a name or a letter, and is not
+ * hidden.
+ */
 static bool is_listed(const struct argp_option *o)
 {
 	return !(o->flags & (OPTION_HIDDEN | OPTION_DOC)) &&
@@ -93,7 +95,10 @@ static void list_option(const struct argp_option *o, const struct argp_option *m
 
 static void list_table(const struct argp_option *table)
 {
-	const struct argp_option *main = table; /* of which aliases are others */
+	/* the last option that is no alias; the aliases after it have its help and
+	 * argument
+	 */
+	const struct argp_option *main = table;
 
 	for (const struct argp_option *o = table; o && !is_last(o); o++) {
 		if (!(o->flags & OPTION_ALIAS))
@@ -103,10 +108,11 @@ static void list_table(const struct argp_option *table)
 	}
 }
 
-/* Lists the options of a parser and of those that it calls. */
+/* Lists the options of @argp and of the parsers that are its children. */
 static void list_options(const struct argp *argp)
 {
-	const struct argp *left[8] = { argp }; /* those whose tables are not listed yet */
+	/* parsers whose tables are not listed yet */
+	const struct argp *left[8] = { argp };
 	size_t count = 1;
 
 	while (count > 0) {
@@ -124,7 +130,8 @@ int rn_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags
 {
 	if (argc != 2 || strcmp(argv[1], "--list-options") != 0)
 		return argp_parse(argp, argc, argv, flags, NULL, input);
-	/* It has a line for each form of the command. */
+	/* args_doc has a line for each form of the command; they are printed as one line.
+	 */
 	for (const char *c = argp->args_doc ? argp->args_doc : ""; *c; c++)
 		putchar(*c == '\n' ? ' ' : *c);
 	putchar('\n');

@@ -32,11 +32,11 @@ struct argp;
 struct argp_option;
 struct argp_state;
 
-/* argp_parse() for a command of rocin: by the only argument --list-options the command
- * prints its options and ends, for `rocin completion'. A line for each option has its
- * name, letter, argument ("[ARG]" if optional) and text, between tabs; the line before
- * them has the arguments of the command as its help shows them. Returns what argp_parse()
- * does.
+/* Does what argp_parse() does, and returns its result. In addition, if the only argument
+ * is --list-options (used by `rocin completion'), prints the options of the command and
+ * ends the program. The first line has the arguments of the command, as its help shows
+ * them. Then comes a line for each option: name, letter, argument ("[ARG]" if optional)
+ * and help, separated by tabs.
  */
 int rn_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
 		  void *input);
@@ -48,7 +48,7 @@ uint32_t rn_option_number(struct argp_state *state, const char *name, const char
 			  uint32_t least, uint32_t most);
 
 /* Ends the program with a usage error: @arg is no valid value for the option @key of
- * @options. The message has the name of the option and its help text.
+ * @options. The message contains the name of the option and its help text.
  */
 void rn_bad_value(struct argp_state *state, const struct argp_option *options, int key,
 		  const char *arg);

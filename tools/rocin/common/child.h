@@ -10,7 +10,7 @@
 
 /* Must be called in a child process. Makes the kernel kill the child when its parent
  * ends. @parent: process id of the parent, from getpid() before the fork. If the parent
- * has ended before this call, the kernel would never kill the child, so the child exits
+ * has ended before this call, the kernel would not kill the child, so the child exits
  * here.
  */
 static inline void rn_end_with_parent(pid_t parent)

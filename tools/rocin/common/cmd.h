@@ -26,14 +26,15 @@ struct rn_command {
 	const char *help;
 };
 
-/* Prints what makes bash, zsh or fish complete the command line of rocin: `rocin
- * completion SHELL'. @commands: all of them, @count. Returns the exit status.
+/* `rocin completion SHELL': prints a script that makes bash, zsh or fish complete the
+ * command line of rocin. @commands: the @count commands of rocin. Returns the exit
+ * status.
  */
 int rn_cmd_completion(int argc, char **argv, const struct rn_command *commands,
 		      size_t count);
 
-/* The functions of the commands. argv[0] is "rocin NAME"; each function returns the
- * exit status.
+/* Functions that run a command each. argv[0] is "rocin NAME"; they return the exit
+ * status.
  */
 int rn_cmd_run(int argc, char **argv);
 int rn_cmd_env(int argc, char **argv);
@@ -66,7 +67,9 @@ int rn_cmd_lab_exec(int argc, char **argv);
  */
 int rn_cmd_probe(int argc, char **argv);
 
-/* Is @arg the first option with which Wireshark calls an extcap program? */
+/* Returns true if @arg is an option of those with which Wireshark first calls an extcap
+ * program.
+ */
 bool rn_is_extcap(const char *arg);
 
 /* Prints "rocin: MESSAGE" on standard error. */

@@ -7,12 +7,13 @@
 #include <string.h>
 
 enum {
-	FIRST_ROOM = 1 << 16, /* first size of the buffer in bytes; doubled as needed */
+	/* first size of the buffer in bytes; doubled while the file is longer */
+	FIRST_ROOM = 1 << 16,
 };
 
 /* Reads all of @from into memory that it allocates, and appends a NUL. Sets *@bytes to
- * the memory, and returns the number of bytes without the NUL; or returns -errno (-EFBIG:
- * more than @max bytes).
+ * the memory, which the caller must free. Returns the number of bytes without the NUL; or
+ * -errno (-EFBIG: more than @max bytes).
  */
 static ssize_t read_all(FILE *from, size_t max, char **bytes)
 {

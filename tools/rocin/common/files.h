@@ -22,7 +22,9 @@
  */
 ssize_t rn_file_read(const char *path, size_t max, char **bytes);
 
-/* Reads what is left of an open stream, as rn_file_read() reads a file. */
+/* Reads the rest of an open stream, with the same arguments and results as
+ * rn_file_read().
+ */
 ssize_t rn_stream_read(FILE *from, size_t max, char **bytes);
 
 /* Returns the number at the beginning of a file, such as a file below /proc. Returns -1
@@ -40,8 +42,8 @@ typedef int (*rn_file_line)(void *ctx, char *line, unsigned number);
  */
 int rn_file_lines(const char *path, rn_file_line line, void *ctx);
 
-/* Creates the file @path, and calls @print to write it; @print returns 0 or -errno.
- * Returns 0 or -errno, also if the file could not be closed without an error.
+/* rn_file_write() creates the file @path, and calls @print to write it; @print returns 0
+ * or -errno. Returns 0 or -errno, also if closing the file fails.
  */
 typedef int (*rn_file_print)(FILE *to, const void *what);
 int rn_file_write(const char *path, rn_file_print print, const void *what);

@@ -21,8 +21,8 @@ void rn_html_end(FILE *to);
  */
 void rn_html_text(FILE *to, const char *text);
 
-/* Writes text that comes from our own code, as XML text or as the value of an attribute
- * in double quotes. UTF-8 is kept, control characters are left out.
+/* Writes text that this program has made, as XML text or as the value of an attribute in
+ * double quotes. UTF-8 is kept, control characters are left out.
  */
 void rn_xml_text(FILE *to, const char *text);
 
@@ -66,8 +66,9 @@ void rn_svg_circle(FILE *to, const char *look, double x, double y, double radius
 void rn_svg_triangle(FILE *to, const char *look, const double corner[6],
 		     const char *title);
 
-/* The functions from begin to end draw a shape with any number of corners. @element:
- * "polyline" or "polygon".
+/* rn_svg_points_begin(), a call of rn_svg_point() for each corner, and
+ * rn_svg_points_end() draw a shape with any number of corners. @element: "polyline" or
+ * "polygon".
  */
 void rn_svg_points_begin(FILE *to, const char *element, const char *look);
 void rn_svg_point(FILE *to, double x, double y);

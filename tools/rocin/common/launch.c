@@ -91,7 +91,7 @@ int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_
 				   sizeof(l->tree), err, err_len);
 }
 
-/* Is @item an element of @list? */
+/* Returns true if @item is an element of @list. */
 static bool listed(const char *list, const char *item, char separator)
 {
 	size_t len = strlen(item);
@@ -102,7 +102,9 @@ static bool listed(const char *list, const char *item, char separator)
 	return false;
 }
 
-/* Adds @item to a list in the environment, unless it is there already. */
+/* Adds @item to the list that the environment variable @name has, unless it is in there.
+ * @first: before the other elements; false: behind them.
+ */
 static int add_to_list(const char *name, const char *item, char separator, bool first)
 {
 	const char *old = getenv(name);

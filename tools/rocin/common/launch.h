@@ -71,7 +71,7 @@ enum rn_program_fault {
 	RN_PROGRAM_DROPS_ENV,
 	/* the program is a script whose interpreter does not exist */
 	RN_PROGRAM_NO_INTERPRETER,
-	/* With each of the following faults, LD_PRELOAD affects only a part of the
+	/* With each of the following results, LD_PRELOAD affects only a part of the
 	 * program. In a Go program it affects only the calls of its C libraries.
 	 */
 	RN_PROGRAM_GO,
@@ -90,10 +90,9 @@ static inline bool rn_program_is_fault(enum rn_program_fault fault)
 	return fault != RN_PROGRAM_OK && fault < RN_PROGRAM_GO;
 }
 
-/* Checks whether LD_PRELOAD works in @program. Searches it in PATH, as execvp() does, and
- * writes the path of the file that it has found to @path. If the result is not
- * RN_PROGRAM_OK, writes an error text with the remedy to @text, of at most
- * RN_PROGRAM_TEXT_MAX bytes.
+/* Checks whether LD_PRELOAD works in @program. Searches the program in PATH, as execvp()
+ * does, and writes the path of its file to @path. If the result is not RN_PROGRAM_OK,
+ * writes an error text with the remedy to @text, of at most RN_PROGRAM_TEXT_MAX bytes.
  */
 enum rn_program_fault rn_program_check(const char *program, char *path, size_t path_len,
 				       char *text, size_t text_len);

@@ -5,7 +5,7 @@
 
 #include "completion.h"
 
-/* Bash gives the words of a line cut at '=' too, so that --cc=o is three words. */
+/* Bash also splits the words of a line at '=', so that --cc=o is three words. */
 static const char frame[] =
 	"_rocin() {\n"
 	"	local cur=${COMP_WORDS[COMP_CWORD]} option='' command=${COMP_WORDS[1]:-} "
@@ -55,7 +55,9 @@ static const char frame[] =
 	"}\n"
 	"complete -o filenames -o bashdefault -F _rocin rocin\n";
 
-/* Prints the lines of _rocin_argument() for an option: the values of its argument. */
+/* Prints, for an option, the lines of the shell function _rocin_argument() that list the
+ * values of its argument.
+ */
 static void print_argument(const char *command, const struct rn_option_line *o)
 {
 	if (!*o->arg || (o->is_optional && !strchr(o->arg, '|')))

@@ -68,7 +68,9 @@ static void list_in_child(const struct rn_command *c, int out)
 	_exit(c->run(2, argv) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Lets the command list its options, in a child. Returns them, or NULL with errno. */
+/* Runs the command with --list-options in a child process. Returns what it prints, or
+ * NULL with errno. The caller must free the text.
+ */
 static char *ask(const struct rn_command *c)
 {
 	int ends[2], status;
@@ -96,7 +98,9 @@ static char *ask(const struct rn_command *c)
 	return NULL;
 }
 
-/* Cuts the next field off, up to @end. */
+/* Cuts off the text *@at up to the character @end, and returns it. Moves *@at behind
+ * @end.
+ */
 static char *cut(char **at, char end)
 {
 	char *field = *at, *stop = strchr(field, end);
@@ -108,7 +112,7 @@ static char *cut(char **at, char end)
 	return field;
 }
 
-/* The first sentence, or what stands before an example. */
+/* Shortens a help text to its first sentence, or to what stands before an example. */
 static const char *first_sentence(char *help)
 {
 	char *end = strpbrk(help, ".;");
@@ -135,7 +139,8 @@ static void read_option(struct rn_option_line *o, char *line)
 	o->arg++;
 }
 
-/* Returns 0, or -1 with a message. */
+/* Reads the options of a command. Returns 0, or -1 after it has printed an error message.
+ */
 static int read_command(struct rn_command_line *line, const struct rn_command *c)
 {
 	char *at;

@@ -10,7 +10,7 @@ enum {
 	RN_COMPLETION_OPTIONS_MAX = 64, /* of a command; bench has the most, 33 */
 };
 
-/* An option of a command. Texts belong to rn_command_line.text. */
+/* An option of a command. The texts are parts of rn_command_line.text. */
 struct rn_option_line {
 	const char *name;   /* without dashes; "": it has a letter only */
 	const char *letter; /* one character; "": it has none */
@@ -19,7 +19,7 @@ struct rn_option_line {
 	bool is_optional; /* the argument may be left out */
 };
 
-/* A command that the help lists. */
+/* A command that `rocin --help' lists. */
 struct rn_command_line {
 	const char *name, *help;
 	bool runs_program; /* its arguments are a program and the program's arguments */
@@ -28,17 +28,18 @@ struct rn_command_line {
 	struct rn_option_line option[RN_COMPLETION_OPTIONS_MAX];
 };
 
-/* Print the script of a shell on standard output. */
+/* Print the completion script for a shell on standard output. */
 void rn_completion_bash(const struct rn_command_line *commands, size_t count);
 void rn_completion_zsh(const struct rn_command_line *commands, size_t count);
 void rn_completion_fish(const struct rn_command_line *commands, size_t count);
 
-/* Prints each value that the name of an argument lists, and a space behind it: "off on "
- * for "off|on" and for "off|on[:RATE]". Prints nothing if it is a name, as FILE.
+/* Prints the values that the name of an argument lists, each with a space behind it: "off
+ * on " for "off|on" and for "off|on[:RATE]". Prints nothing if the name lists none, such
+ * as FILE.
  */
 void rn_completion_values(const char *arg);
 
-/* Is the argument the name of a file? */
+/* Returns true if the argument is the name of a file. */
 bool rn_completion_is_file(const char *arg);
 
 #endif /* RN_COMPLETION_H */

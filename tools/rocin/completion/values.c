@@ -13,7 +13,7 @@ void rn_completion_values(const char *arg)
 	while (*arg) {
 		size_t len = strcspn(arg, "|"), word = strcspn(arg, "|[:");
 
-		/* what is in capitals names something: a rate, a file */
+		/* a word in capitals is no value, but names one: RATE, FILE */
 		if (word && !isupper((unsigned char)*arg))
 			printf("%.*s ", (int)word, arg);
 		arg += len + (arg[len] == '|');

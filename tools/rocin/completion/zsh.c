@@ -5,7 +5,9 @@
 
 #include "completion.h"
 
-/* Prints a text inside a word in single quotes, where @special need a backslash. */
+/* Prints a text inside a word in single quotes. Characters that occur in @special get a
+ * backslash.
+ */
 static void print_quoted(const char *text, const char *special)
 {
 	for (; *text; text++) {
@@ -16,7 +18,7 @@ static void print_quoted(const char *text, const char *special)
 	}
 }
 
-/* ":message:action" of _arguments. */
+/* Prints the part ":MESSAGE:ACTION" of an option for _arguments, the function of zsh. */
 static void print_argument(const struct rn_option_line *o)
 {
 	printf(o->is_optional ? "::" : ":");
@@ -38,7 +40,9 @@ static void print_spec(const char *dashes, const char *name,
 {
 	bool is_long = dashes[1] != '\0';
 
-	/* what follows: "=-" only behind a '=', "=" there or as the next word */
+	/* How the argument follows: "=-" means only behind a '='; "=" means there or as
+	 * the next word.
+	 */
 	printf("			'*%s%s%s[", dashes, name,
 	       !*o->arg || !is_long ? ""
 	       : o->is_optional	    ? "=-"
