@@ -43,7 +43,9 @@ static int add_case(struct rn_conform *c, const char *file, const struct rn_scen
 	return c->live && rn_conform_has_failed(new) && !new->trace ? -ENOMEM : 0;
 }
 
-/* Completes the last case: looks it up in the profile, and counts it. */
+/* Judges the scenario that has just run, @k: looks up its failure, if there is one, in
+ * the profile (known deviations of the device), and counts it.
+ */
 static void judge_case(struct rn_conform *c, struct rn_conform_case *k, double seconds)
 {
 	bool failed = rn_conform_has_failed(k);
@@ -91,7 +93,9 @@ static void run_scenario(const struct rn_scenario *s, const struct rn_scene_ops 
 	result->slowly = result->passed;
 }
 
-/* Marks a scenario that has run as skipped. */
+/* Turns the result of a scenario that has run into that of a skipped one: a packet was
+ * too long for the path to the device, so the result says nothing about the device.
+ */
 static void skip_result(struct rn_scene_result *r)
 {
 	*r = (struct rn_scene_result){ .skipped = true };
@@ -224,8 +228,8 @@ static int rule_of_line(struct rn_conform *c, const char *line, const char *end)
 	return add_rule(c, at, (size_t)(to - at));
 }
 
-/* Reads the names of rules from the first columns of the tables in a file. Returns 0, or
- * -errno after an error message.
+/* Reads the names of rules from the first columns of the tables in a Markdown file.
+ * Returns 0, or -errno after an error message.
  */
 static int read_rules(struct rn_conform *c, const char *path)
 {
@@ -268,7 +272,8 @@ static void free_cases(struct rn_conform *c)
 
 /* ----------------------------------- options, reports and the command's entry point */
 enum {
-	EXIT_NOT_READ = 2, /* a file cannot be parsed, or the target cannot be reached */
+	/* exit status: a file cannot be parsed, or the target cannot be reached */
+	EXIT_NOT_READ = 2,
 	SLACK_MS = 2000,
 	CALL_MS = 10000,
 	SLACK_MAX_MS = 600000,
@@ -398,8 +403,8 @@ static const struct argp argp = {
 	       "understood or the target is not there.",
 };
 
-/* Writes a report to @file by calling @print. Does nothing if the user has named no file.
- * Returns 0, or -errno after an error message.
+/* Writes a report to @file by calling @print. Does nothing if @file is NULL, because the
+ * user has not asked for this report. Returns 0, or -errno after an error message.
  */
 static int write_report(const struct rn_conform *c, const char *file, rn_file_print print)
 {
@@ -419,8 +424,9 @@ static int write_reports(const struct rn_conform *c, const struct conform_args *
 	return rc ? -EIO : 0;
 }
 
-/* Reads the profile that the user has named: the file of that name if there is one, else
- * the profile of that name in the suite. Returns 0, or -errno after an error message.
+/* Reads the profile (known deviations of a device) that the user has named: the file of
+ * that name if there is one, else the profile of that name in the suite. Returns 0, or
+ * -errno after an error message.
  */
 static int read_profile(const struct conform_args *args, struct rn_conform *c)
 {
@@ -472,7 +478,9 @@ static int run_all(const struct conform_args *args, struct rn_conform *c)
 	return rc;
 }
 
-/* Implements `--agent': sets up the environment and executes rocin-conform-agent. */
+/* Implements `rocin conform --agent': sets up the environment, and executes
+ * rocin-conform-agent in place of this program.
+ */
 static int become_agent(int argc, char **argv)
 {
 	static struct rn_launch launch;
@@ -486,15 +494,16 @@ static int become_agent(int argc, char **argv)
 		netdevs = argv[3];
 		argv += 2;
 	}
-	/* the name that rocin-conform-agent shows in its messages */
+	/* argv[0] of rocin-conform-agent, which shows it in its messages */
 	argv[1] = "rocin conform --agent";
 	if (rn_launch_prepare(&launch, netdevs, err, sizeof(err)) ||
 	    rn_launch_setenv(&launch, netdevs, err, sizeof(err))) {
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
-	/* Without this setting, a device of Rocin drops packets that sockets of this host
-	 * send and that are not Rocin's. A tester on this host sends from such sockets.
+	/* By default, a device of Rocin drops packets from sockets of this host that are
+	 * not Rocin's (provider's own source port). A tester on this host sends from such
+	 * sockets.
 	 */
 	if (setenv("ROCIN_NEIGHBOURS", "all", 0)) {
 		rn_complain("out of memory");

@@ -15,8 +15,9 @@
 #include "wire.h"
 
 /* ------------------------------------------------ counters of a target on this host */
-/* Counters of the target, which verbs do not report. The tester can read them if the
- * target is a program on this host that uses Rocin and belongs to the same user.
+/* Counters of the target (the device under test), which verbs do not report. The tester
+ * can read them if the target is a device of Rocin in a program on this host that belongs
+ * to the same user.
  */
 
 struct rn_rocind;
@@ -30,15 +31,15 @@ struct rn_conform_stats {
 	uint64_t base[RN_STAT_COUNT];
 };
 
-/* Stores the present values, from which changes are counted. The first call also searches
- * for the statistics page of the target.
+/* Stores the present values of all counters, so that rn_conform_stats_get() can report
+ * increases. The first call also searches for the statistics page of the target.
  */
 void rn_conform_stats_begin(struct rn_conform_stats *c);
 
 /* Sets *@value to the number by which a counter has increased since
  * rn_conform_stats_begin(). Returns false if the target has no statistics page. The
- * counter of rocind is added, because packets to an unknown QP may be dropped by rocind
- * instead of the program.
+ * increase of rocind's counter is added, because packets to an unknown QP may be dropped
+ * by rocind instead of the program.
  */
 bool rn_conform_stats_get(struct rn_conform_stats *c, enum rn_stat stat, uint64_t *value);
 
@@ -58,9 +59,9 @@ struct rn_live_target;
 
 struct rn_live_options {
 	const char *target; /* ADDRESS[:PORT] of the agent */
-	/* Addresses of the tester. Of each address family, the first one is that of the
-	 * peer in the scenario, the second one that of another host. If there is no IPv4
-	 * address, and the target is on loopback, loopback addresses are used.
+	/* Addresses of the tester. Of each address family, the first one is the address
+	 * of the peer in scenarios, the second one that of a further host. If no IPv4
+	 * address is given, and the target is on loopback, loopback addresses are used.
 	 */
 	const char *address[RN_LIVE_ADDRESSES];
 	unsigned addresses;
@@ -77,8 +78,8 @@ struct rn_live_options {
 struct rn_live_target *rn_live_target_open(const struct rn_live_options *o);
 void rn_live_target_close(struct rn_live_target *t);
 
-/* Returns the functions for rn_scene_run(), to which @t must be passed as context. They
- * are valid as long as @t.
+/* Returns the functions by which rn_scene_run() runs a scenario on the target; @t must be
+ * passed to it as context. They are valid as long as @t.
  */
 const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 
@@ -113,10 +114,14 @@ enum {
 	RN_LIVE_QUEUE = 256,
 	RN_LIVE_CQES = 1024,
 	RN_LIVE_TRACE = 8192, /* bytes of a trace */
-	RN_LIVE_SLOWER = 4, /* added to timeout codes: makes timeouts 16 times as long */
+	/* added to the codes of timeouts when a scenario runs once more with slower
+	 * timers: makes timeouts 16 times as long
+	 */
+	RN_LIVE_SLOWER = 4,
 };
 
-/* The addresses of one family, and the sockets of the tester on them. */
+/* The addresses of one family that scenarios use, and the sockets of the tester on them.
+ */
 struct rn_live_side {
 	struct rn_gid device, peer, other, group;
 	bool has_device, has_peer, has_other;
@@ -124,15 +129,17 @@ struct rn_live_side {
 	uint32_t ifindex;	    /* interface to which the peer's address belongs */
 };
 
-/* Packets and requests that were exchanged in a scenario, as lines of text. */
+/* What was exchanged in a scenario (packets, calls, completions, events), as lines of
+ * text.
+ */
 struct rn_live_trace {
 	rn_ns began;
 	size_t used;
 	char text[RN_LIVE_TRACE];
 };
 
-/* Adds a line to the trace: the time since the scenario began, @arrow and @what, which
- * say what has happened. If the trace is full, adds nothing.
+/* Adds a line to the trace of the scenario: the time since it began, @arrow (which way),
+ * and @what has happened. If the trace is full, adds nothing.
  */
 void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what);
 
@@ -141,7 +148,7 @@ struct rn_live_target {
 	struct rn_conform_wire wire;
 	/* the two address families; index 0: IPv4, 1: IPv6 */
 	struct rn_live_side side[2];
-	/* Bit set of enum rn_conform_can: abilities of the device. */
+	/* Abilities of the device, bits of enum rn_conform_can. */
 	uint32_t can;
 	struct rn_conform_stats stats;
 	struct rn_live_options options;
@@ -178,13 +185,13 @@ void rn_live_set_ops(struct rn_live_target *t);
  */
 bool rn_live_reconnect(struct rn_live_target *t);
 
-/* Returns the number of CQEs that the CQs need for the scenario. It is at most the
- * default.
+/* Returns the number of CQEs with which the CQs are created for the scenario, at most
+ * RN_LIVE_CQES.
  */
 uint64_t rn_live_cqes(const struct rn_scenario *s);
 
-/* Returns the reason why the scenario cannot be run on the target, or NULL if it can.
- * Does not check the size of CQs.
+/* Returns the reason why the scenario cannot be run on the target, as text; NULL: it can.
+ * Does not check whether the device makes CQs of the exact size.
  */
 const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scenario *s);
 

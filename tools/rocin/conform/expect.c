@@ -14,8 +14,8 @@
 
 /* ----------------------------------------------------------- signatures of failures */
 
-/* Appends the words of @text. Leaves out each word that begins with a digit, and the name
- * of the field before it. An errno keeps its number.
+/* Appends the words of @text to the signature @buf. Leaves out each number, with the name
+ * of the field before it; only an errno keeps its number.
  */
 static void add_words(char *buf, size_t size, const char *text)
 {
@@ -40,8 +40,8 @@ static void add_words(char *buf, size_t size, const char *text)
 	}
 }
 
-/* Returns true if a number begins at offset @len of @text and extends to its end, unless
- * it is an errno.
+/* Returns true if the rest of @text from offset @len on is a number, unless it is an
+ * errno.
  */
 static bool is_last_number(const char *text, size_t len)
 {
@@ -59,8 +59,8 @@ static bool is_time(const char *text)
 	       isdigit((unsigned char)text[2]);
 }
 
-/* Appends the words of @what, the text of a failure. Leaves out a time or a number at its
- * end.
+/* Appends the words of @what, the text of a failure, to the signature @buf. Leaves out a
+ * time or a number at its end.
  */
 static void add_what(char *buf, size_t size, const char *what)
 {
@@ -124,7 +124,9 @@ static int add_deviation(struct rn_expect *e, const char *name)
 	return more[e->deviations++].name ? 0 : -ENOMEM;
 }
 
-/* Adds a line `fails'; @text is FILE SIGNATURE. */
+/* Adds what a line "fails FILE SIGNATURE" of a profile says; @text is the line without
+ * its first word.
+ */
 static int add_failure(struct rn_expect *e, const char *text)
 {
 	size_t len = strcspn(text, " ");
@@ -143,7 +145,9 @@ static int add_failure(struct rn_expect *e, const char *text)
 	return more->file && more->signature ? 0 : -ENOMEM;
 }
 
-/* Appends a line to a text of a deviation. */
+/* Appends a line to a text about a deviation, which may have several lines in the
+ * profile.
+ */
 static int add_text(char **to, const char *text)
 {
 	char *more = NULL;

@@ -26,7 +26,7 @@ enum {
 
 /* Writes the signature of a failure to @buf: its text, the event that came and the one
  * that was expected, all without numbers and times. If one defect makes several scenarios
- * fail, the signatures are equal in most cases.
+ * fail, their signatures are mostly equal.
  */
 void rn_conform_signature(const struct rn_scene_result *r, char *buf, size_t size);
 
@@ -60,14 +60,14 @@ enum {
 /* Reads a profile. Returns 0, or -errno after an error message. */
 int rn_expect_read(struct rn_expect *e, const char *path);
 
-/* Notes that the scenario in @file was run. @signature: that of its failure, or NULL if
- * it has passed. Returns the index of the deviation that explains the failure, or
- * RN_EXPECT_NONE.
+/* Called after the scenario in @file was run. @signature: that of its failure; NULL: it
+ * has passed. Returns the index of the deviation in the profile that explains the
+ * failure, or RN_EXPECT_NONE.
  */
 int rn_expect_note(struct rn_expect *e, const char *file, const char *signature);
 
-/* Returns true if scenarios that the profile lists for the failure were run, and none of
- * them has failed in the listed way.
+/* Returns true if scenarios were run that fail according to this line of the profile, and
+ * none of them has failed in that way. Then the device was probably repaired.
  */
 bool rn_expect_is_repaired(const struct rn_expect_failure *f);
 

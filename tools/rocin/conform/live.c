@@ -16,8 +16,8 @@
 
 /* ------------------------------------------------------ packets, completions, events */
 enum {
-	/* Time in ms. If no packet comes for this time, no more are expected. It is about
-	 * twice the ACK timeout of most scenarios.
+	/* Time in ms. If no packet comes for this time, the tester expects no more. It is
+	 * about twice the ACK timeout of most scenarios.
 	 */
 	QUIET_MS = 150,
 };
@@ -32,10 +32,13 @@ static rn_ns now(void *ctx)
 }
 
 /* ------------------------------------------------------------ requests to the agent */
-/* Notes that the request @word got no answer, or an invalid one. */
+/* Notes that the agent was lost: it has not answered the request @word, or its answer is
+ * invalid.
+ */
 static void lose_agent(struct rn_live_target *t, const char *word, int rc)
 {
-	/* what the agent was doing; except for "begin", the word says it */
+	/* what the agent was doing; except for "begin", the word of the request says it
+	 */
 	const char *doing = strcmp(word, "begin") == 0 ? "destroying the objects" : word;
 
 	t->is_lost = true;
@@ -112,7 +115,9 @@ const char *rn_live_target_trace(const struct rn_live_target *t)
 	return t->trace.text;
 }
 
-/* Gets one completion or event from the agent. Returns false if there is none. */
+/* Asks the agent for one completion or event, and stores it. Returns false if there is
+ * none.
+ */
 static bool take_one(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "poll" };
@@ -234,7 +239,7 @@ static void take_all(struct rn_live_target *t)
 		take_packets(t, t->at->other_fd, &t->at->other);
 	if (t->at->group_fd >= 0)
 		take_packets(t, t->at->group_fd, &t->at->group);
-	/* The number of turns is bounded, because a device that always has another
+	/* The number of turns is limited, because a device that always has another
 	 * completion would keep the loop running for ever.
 	 */
 	for (unsigned left = RN_LIVE_QUEUE; left > 0 && take_one(t); left--)
@@ -378,8 +383,8 @@ static int revive_qp(struct rn_live_target *t, const struct rn_scn_line *l)
 				 modify_qp, t);
 }
 
-/* Sends a request that consists of @word, the number of the object that @l is about, and
- * @number. Returns 0 or -errno.
+/* Sends the agent a request that consists of @word, the number of the object that line @l
+ * of the scenario is about, and @number. Returns 0 or -errno.
  */
 static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
 		  uint64_t number)
@@ -485,8 +490,8 @@ static int add_srq(struct rn_live_target *t, unsigned i)
 	return rc;
 }
 
-/* Adds to @l the properties with which QP @qp must be created so that later lines of the
- * scenario can post their requests to it.
+/* Adds to the request @l the properties with which QP @qp must be created, so that later
+ * lines of the scenario can post their requests to the QP.
  */
 static void name_needs(const struct rn_scenario *s, unsigned qp,
 		       struct rn_conform_line *l)
@@ -528,8 +533,8 @@ static int add_qp(struct rn_live_target *t, unsigned i)
 }
 
 /* ------------------------------------------------------ start and end of a scenario */
-/* Destroys the objects of the last scenario, and makes the CQs and receive queues of @s.
- * Sets *@cqes to the size of the CQs. Returns 0 or -errno.
+/* Makes the agent destroy the objects of the last scenario, and create the CQs and
+ * receive queues of @s. Sets *@cqes to the size of the CQs. Returns 0 or -errno.
  */
 static int make_queues(struct rn_live_target *t, const struct rn_scenario *s,
 		       uint64_t *cqes)
@@ -605,7 +610,7 @@ static int begin_slower(void *ctx, const struct rn_scenario *s, struct rn_scene_
 	return begin_at_speed(ctx, s, RN_LIVE_SLOWER, n, err, err_len);
 }
 
-/* Destroys the QPs, so that they send no more packets. */
+/* Makes the agent destroy the QPs, so that they send no more packets. */
 static void end_scenario(void *ctx)
 {
 	struct rn_live_target *t = ctx;
@@ -629,7 +634,7 @@ static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t
 }
 
 /* Waits until something arrives, or until @until. Waits for packets for at most 1 ms at a
- * time, because the agent must be asked again and again, too.
+ * time, because between the waits the agent must be asked for completions.
  */
 static void run_live_until(void *ctx, rn_ns until)
 {
@@ -696,8 +701,8 @@ static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 	return rn_conform_stats_get(&((struct rn_live_target *)ctx)->stats, stat, value);
 }
 
-/* Called after a scenario. If the agent was lost, writes to @what how it was lost,
- * connects to a new process of it, and returns true.
+/* Called after a scenario. If the agent was lost during the scenario, writes to @what how
+ * that happened, connects to a new process of the agent, and returns true.
  */
 static bool was_lost(void *ctx, char *what, size_t what_len)
 {

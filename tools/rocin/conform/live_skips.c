@@ -31,8 +31,8 @@ static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
 	return NULL;
 }
 
-/* If @needed has an ability, for objects or posts, that the device lacks (it is not in
- * @can), returns a text about it. Otherwise returns NULL.
+/* Returns the reason why a scenario that needs the abilities @needed (bits of enum
+ * rn_conform_can) cannot be run on a device with the abilities @can; NULL if it can.
  */
 static const char *missing_ability(uint32_t can, uint32_t needed)
 {
@@ -124,8 +124,8 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 	return op ? op->ability : 0;
 }
 
-/* Returns the reason why a program with verbs, or a socket, cannot execute the line; NULL
- * if it can.
+/* Returns the reason why line @l of a scenario cannot be executed by a program that uses
+ * verbs, or by a tester that uses sockets; NULL if it can.
  */
 static const char *why_not_line(const struct rn_live_side *side,
 				const struct rn_scn_line *l)
@@ -149,7 +149,7 @@ static const char *why_not_line(const struct rn_live_side *side,
 	return NULL;
 }
 
-/* Does the scenario deregister a region to which a window is bound? */
+/* Returns true if the scenario deregisters a region to which a window is bound. */
 static bool frees_bound(const struct rn_scenario *s)
 {
 	bool bound[RN_SCN_MRS] = { false };
@@ -166,9 +166,10 @@ static bool frees_bound(const struct rn_scenario *s)
 	return false;
 }
 
-/* Returns true if the scenario expects an error that would not occur, because superfluous
- * attributes are its only cause. Programs set all attributes of RC for XRC QPs of both
- * kinds, and libibverbs drops those that do not apply.
+/* Returns true if line @l of a scenario expects an error that would not occur here,
+ * because its only cause are attributes that the QP does not need. The agent sets all
+ * attributes of RC for XRC QPs of both kinds, and libibverbs drops those that do not
+ * apply.
  */
 static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
 {

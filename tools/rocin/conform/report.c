@@ -10,7 +10,7 @@
 
 #include "tools/rocin/common/html.h"
 
-/* Does any scenario that passed name the rule? */
+/* Returns true if a scenario that passed names the rule. */
 static bool covers_rule(const struct rn_conform *c, const char *rule)
 {
 	for (size_t i = 0; i < c->count; i++)
@@ -103,8 +103,8 @@ static void print_finding(const struct rn_conform *c, size_t first, size_t count
 	fputs(count > named ? ", ...\n" : "\n", to);
 }
 
-/* Prints the findings. A finding is a group of failures with the same signature. Prints
- * nothing if there are as many findings as failures.
+/* Prints the findings: groups of failures with the same signature. Prints nothing if
+ * fewer than two scenarios have failed.
  */
 static void print_findings(const struct rn_conform *c, FILE *to)
 {
@@ -121,8 +121,8 @@ static void print_findings(const struct rn_conform *c, FILE *to)
 			print_finding(c, i, count, to);
 }
 
-/* Prints which of the deviations that the profile lists were seen, and which of them have
- * disappeared.
+/* Prints which of the deviations that the profile lists were seen, and which were not
+ * seen although their scenarios were run.
  */
 static void print_expected(const struct rn_conform *c, FILE *to)
 {
@@ -236,7 +236,7 @@ int rn_conform_print_json(const struct rn_conform *c, FILE *to)
 	return rc || fputc('\n', to) == EOF ? -1 : 0;
 }
 
-/* Returns the length of the part of a path that names its folder. */
+/* Returns the length of the folder in the path of a file, without the slash behind it. */
 static size_t folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');

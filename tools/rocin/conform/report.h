@@ -52,23 +52,26 @@ struct rn_conform {
 	size_t rule_count;
 };
 
-/* Did the scenario fail, expected or not? */
+/* Returns true if the scenario has failed, whether or not the profile expects that. */
 static inline bool rn_conform_has_failed(const struct rn_conform_case *k)
 {
 	return !k->result.passed && !k->result.skipped;
 }
 
-/* Returns true if no case before case @i has the same signature, so that case @i stands
- * for a finding. Sets *@count to the number of cases with this signature.
+/* Returns true if case @i is the first one with its signature, so that it begins a
+ * finding (a group of failures with one signature). Sets *@count to the number of cases
+ * in the group.
  */
 bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count);
 
-/* Prints failures, the findings to which they belong, totals, and the rules that no
- * scenario covers. @all: also prints each scenario.
+/* Prints the failures, grouped into findings; totals; and the rules that no scenario
+ * covers. @all: also prints each scenario.
  */
 void rn_conform_print_text(const struct rn_conform *c, FILE *to, bool all);
 
-/* Returns 0, or -1 if there is no memory or the output cannot be written. */
+/* Prints the results as JSON. Returns 0, or -1 if there is no memory or @to cannot be
+ * written.
+ */
 int rn_conform_print_json(const struct rn_conform *c, FILE *to);
 
 /* Prints @cases, a struct rn_conform, as JUnit XML. Returns 0 or -EIO. */
@@ -77,9 +80,9 @@ int rn_conform_print_junit(FILE *to, const void *cases);
 /* Prints @cases, a struct rn_conform, as a page of HTML. Returns 0 or -EIO. */
 int rn_conform_print_html(FILE *to, const void *cases);
 
-/* Prints the deviations of the device as Markdown, for the developers of the device: each
- * deviation in the profile, and each other finding, with its packets and the way to
- * reproduce it. Returns 0 or -EIO.
+/* Prints the deviations of the device from the specification as Markdown, for its
+ * developers: each deviation in the profile, and each other finding, with its packets and
+ * the way to reproduce it. Returns 0 or -EIO.
  */
 int rn_conform_print_markdown(FILE *to, const void *cases);
 

@@ -102,7 +102,9 @@ static int udp_socket(const struct rn_gid *gid, uint16_t port)
 	return open_udp(gid, port, false);
 }
 
-/* Opens a socket that receives packets to @group on the interface of @own. */
+/* Opens a socket that receives packets to the multicast group @group, on the interface
+ * that has the address @own. Returns the descriptor or -errno.
+ */
 static int group_socket(const struct rn_gid *group, const struct rn_gid *own)
 {
 	struct ip_mreqn v4 = { .imr_ifindex = (int)ifindex_of(own) };
@@ -279,9 +281,9 @@ static void close_counters(struct rn_conform_stats *c)
 
 /* ------------------------------------------------- connecting to the target's agent */
 enum {
-	/* After the agent was lost, it accepts a connection again when its old process
-	 * has ended, which takes at most two times 3 s. RECONNECT_S: time for which the
-	 * tester tries to connect. RECONNECT_MS: interval between two attempts.
+	/* When the agent was lost, its process for this tester must end before it accepts
+	 * another connection, which takes at most two times 3 s. RECONNECT_S: time for
+	 * which the tester tries to connect. RECONNECT_MS: interval between two attempts.
 	 */
 	RECONNECT_S = 10,
 	RECONNECT_MS = 250,
@@ -312,7 +314,7 @@ static struct rn_gid own_address(unsigned which)
 			  ((uint32_t)getpid() & 0xffff));
 }
 
-/* Returns an address for a multicast group: in 239.0.0.0/8 (for use within an
+/* Returns the address of a multicast group: in 239.0.0.0/8 (for use within an
  * organisation) or, if @ipv6, in ff1e::/16 (transient and global).
  */
 static struct rn_gid own_group(bool ipv6)
@@ -444,7 +446,9 @@ static int say_hello(struct rn_live_target *t)
 	return 0;
 }
 
-/* Opens a connection to the agent. Returns 0 or -errno. */
+/* Opens a connection to the agent at the address that the user has given. Returns 0 or
+ * -errno.
+ */
 static int open_wire(struct rn_live_target *t)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
@@ -483,8 +487,8 @@ static time_t now_s(void)
 	return t.tv_sec;
 }
 
-/* Greets a new process of the agent. Returns true if its device has the same properties
- * as that of the old process.
+/* Called after reconnecting to the agent: greets its new process. Returns true if the
+ * device has the same properties as before.
  */
 static bool greets_again(struct rn_live_target *t)
 {

@@ -48,9 +48,9 @@ enum {
 /* clang-format off */
 /* The operations that not every device supports. Arguments of X: symbol; bit in enum
  * rn_conform_can; bit in ibv_device_attr_ex.device_cap_flags_ex; true if ibv_post_send()
- * accepts it, on devices of Rocin only; flag in ibv_qp_init_attr_ex.send_ops_flags for
- * the function ibv_wr_*() that posts it, if no other function does, else 0; error text
- * for a device that does not support it.
+ * accepts the operation, on devices of Rocin only; flag in
+ * ibv_qp_init_attr_ex.send_ops_flags for the function ibv_wr_*() that posts it, if no
+ * other function does, else 0; error text for a device that does not support it.
  */
 #define RN_CONFORM_OPERATIONS(X)                                                       \
 	X(FLUSH,        5, 38, true,  0,       "the agent cannot post a FLUSH there")  \
@@ -91,7 +91,8 @@ struct rn_conform_operation {
 	const char *why;
 };
 
-/* Returns the row for an opcode; NULL: every device supports it. */
+/* Returns what RN_CONFORM_OPERATIONS says about @opcode; NULL: every device supports it.
+ */
 const struct rn_conform_operation *rn_conform_operation(uint64_t opcode);
 
 /* Indices of the numbers of `qp`. */
@@ -157,7 +158,9 @@ enum rn_conform_wr {
 enum rn_conform_bind {
 	RN_CONFORM_BIND_ID = 1,
 	RN_CONFORM_BIND_FLAGS,
-	/* Number of the window; windows and MRs share one series of numbers. */
+	/* Number of the window. Windows and MRs are numbered together, in the order of
+	 * their creation.
+	 */
 	RN_CONFORM_BIND_MW,
 	RN_CONFORM_BIND_KEY, /* key of a type 2 window */
 	RN_CONFORM_BIND_MR,
@@ -192,8 +195,8 @@ struct rn_conform_wire {
 	char buf[RN_CONFORM_LINE];
 };
 
-/* Sends a line. Returns 0 or -errno. The call may block, but hardly ever does, because a
- * line is short.
+/* Sends a line to the other end. Returns 0 or -errno. The call may block, but hardly ever
+ * does, because lines are short.
  */
 int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l);
 

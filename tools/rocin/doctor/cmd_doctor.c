@@ -31,8 +31,7 @@
 
 /* ------------------------------------------------------- check of a peer's UDP port */
 enum {
-	/* Longest time in ms to wait for an ICMP error. It is longer than a round trip.
-	 */
+	/* Longest time in ms to wait for an ICMP error; longer than a round trip. */
 	WAIT_MS = 500,
 	/* Number of datagrams that are sent. It is more than one, because hosts limit the
 	 * rate of ICMP errors.
@@ -48,8 +47,8 @@ static void explain(int err, const char *address, char *text, size_t len)
 		 meaning ? meaning : strerror(err));
 }
 
-/* Sends empty datagrams to the port to which @fd is connected. Returns the errno value
- * that belongs to the ICMP error that has come back, or 0 if none has.
+/* Sends empty datagrams to the port to which @fd is connected. If an ICMP error comes
+ * back, returns the errno value that stands for it, else 0.
  */
 static int probe_port(int fd)
 {
@@ -105,7 +104,8 @@ struct doctor {
 	const char *peer;
 	struct rn_launch launch;
 	bool prepared;
-	bool is_partly_reached; /* LD_PRELOAD affects only a part of the program */
+	/* LD_PRELOAD affects only a part of the program that is checked */
+	bool is_partly_reached;
 	unsigned faults;
 };
 
@@ -142,8 +142,8 @@ static void check_runtime_dir(struct doctor *d)
 		print_finding(d, GOOD, "runtime directory %s", dir);
 }
 
-/* Checks that there is a route for IPv6 multicast. The loopback interface has none by
- * default.
+/* Checks that there is a route for IPv6 multicast on the interface of @dev. By default
+ * the loopback interface has none.
  */
 static void check_groups(struct doctor *d, const struct rn_netdev *dev)
 {
@@ -199,7 +199,7 @@ static void check_devices(struct doctor *d)
 	}
 }
 
-/* Processes one line of the output of `rocin probe`. */
+/* Reports what one line of the output of `rocin probe` says. */
 static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
 {
 	char *text = strchr(line, ' ');
@@ -327,7 +327,7 @@ static void check_environment(struct doctor *d)
 			"programs find the devices only under: rocin run -- PROGRAM");
 }
 
-/* Compares the rocind that runs, if one does, with this program. */
+/* If a rocind runs, checks that it has the version of this program. */
 static void check_rocind(struct doctor *d)
 {
 	struct rn_rocind_status status;
@@ -348,7 +348,9 @@ static void check_rocind(struct doctor *d)
 	rn_rocind_close(r);
 }
 
-/* Reports active fault rules: if they were forgotten, the network seems to be broken. */
+/* Reports active fault rules (`rocin fault'): if they were forgotten, the network seems
+ * to be broken.
+ */
 static void check_faults(struct doctor *d)
 {
 	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);
@@ -405,8 +407,8 @@ static void check_raw_packets(struct doctor *d)
 			      strerror(errno));
 }
 
-/* Checks that memfd_create() is permitted. rocind, which runs in the same sandbox, makes
- * the shared memory of local wires with it.
+/* Checks that memfd_create() is permitted, by which rocind makes the shared memory of
+ * local wires; rocind would run in the same sandbox.
  */
 static void check_local_wires(struct doctor *d)
 {
@@ -447,8 +449,8 @@ static void check_cpu(struct doctor *d)
 					    : "");
 }
 
-/* Checks that io_uring works, but only if ROCIN_IO selects it: a sandbox may kill a
- * process that tries it.
+/* Checks that io_uring works, but only if the user has selected it by ROCIN_IO: a sandbox
+ * may kill a process that tries io_uring.
  */
 static void check_io(struct doctor *d)
 {

@@ -29,8 +29,9 @@ static struct {
 	int (*destroy_qp)(struct ibv_qp *qp);
 } verbs;
 
-/* Writes to the function pointer as if it were a void *. ISO C does not allow converting
- * the result of dlsym() to a function pointer, but POSIX requires that this works.
+/* Stores a function of libibverbs in the struct @verbs. The pointer is written as a void
+ * *: ISO C does not allow converting the result of dlsym() to a function pointer, but
+ * POSIX requires that this works.
  */
 #define LOAD(lib, name) (*(void **)&verbs.name = dlsym(lib, "ibv_" #name))
 
@@ -59,7 +60,9 @@ static bool load_libibverbs(void)
 	return false;
 }
 
-/* Creates a QP, for which the device needs rocind and UDP port 4791. */
+/* Tries to create a QP, for which the device needs rocind and UDP port 4791. Returns
+ * NULL, or the reason why that failed.
+ */
 static const char *try_qp(struct ibv_context *ctx)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,

@@ -6,11 +6,12 @@
 #include <stddef.h>
 
 /**
- * rn_rule_example() - Find the example of a rule
- * @rule:	Such as "life/destroy-order"
- * @len:	Out: bytes of the example
+ * rn_rule_example() - Find the example of a rule of the validation layer
+ * @rule:	Name of the rule, such as "life/destroy-order"
+ * @len:	Out: length of the example in bytes
  *
- * Return: its text, "wrong:" and "mended:" with indented lines each; NULL: there is none.
+ * Return: the text of the example: "wrong:" and "mended:", with indented lines behind
+ * each; NULL: the rule has no example.
  */
 const char *rn_rule_example(const char *rule, size_t *len);
 

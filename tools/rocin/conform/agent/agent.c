@@ -24,8 +24,8 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 	return mtu;
 }
 
-/* Returns the address vector for packets to @to, which is the address of the tester, of
- * the other host or of the multicast group.
+/* Returns the address vector for packets to @to: the tester, the other host or the
+ * multicast group.
  */
 static struct ibv_ah_attr path_of(const struct rn_agent *a, const union ibv_gid *to)
 {
@@ -170,9 +170,9 @@ static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
 	return 0;
 }
 
-/* If the event is about an object of the scenario, sets *@number to the tester's number
- * of that object and returns true. Returns false for an event of the port or of the
- * device.
+/* Returns true if the event is about an object of the scenario, and sets *@number to what
+ * the tester knows about the object: a QPN, an SRQ number, or 0 for a CQ. Returns false
+ * for an event of the port or of the device.
  */
 static bool is_of_scenario(const struct rn_agent *a, const struct ibv_async_event *ev,
 			   uint64_t *number)
@@ -224,9 +224,9 @@ static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* -------------------------------------------------------------------- posting sends */
-/* Returns the bytes at an address of the scenario. Returns NULL if [@address, @address +
- * @len) is in none of its regions, because a tester must not make this process access
- * other memory.
+/* Returns the bytes at [@address, @address + @len) in the memory of a region of the
+ * scenario. Returns NULL if no region contains them, because a tester must not make this
+ * process access other memory.
  */
 static uint8_t *bytes_at(const struct rn_agent *a, uint64_t address, uint64_t len)
 {
@@ -332,8 +332,8 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
 }
 
-/* Binds a memory window. A window of type 1 is bound by ibv_bind_mw(), which also chooses
- * its key.
+/* Binds a memory window. For a window of type 1 the function is ibv_bind_mw(), which also
+ * chooses the key of the window.
  */
 static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 {
@@ -393,7 +393,9 @@ static bool is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* Chooses the requested GID, and for the other address family its first GID. */
+/* Uses the GID with index @wanted for its address family, and for the other family the
+ * first RoCE v2 GID that is not link-local.
+ */
 static int choose_gids(struct rn_agent *a, uint8_t wanted)
 {
 	struct ibv_gid_entry e;

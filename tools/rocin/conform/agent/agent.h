@@ -72,22 +72,22 @@ int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
 /* Closes the device. */
 void rn_agent_close(struct rn_agent *a);
 
-/* Tries the abilities @claimed, and returns those that the device really has: drivers and
- * the kernel refuse some operations although the capabilities of the device include them.
- * Adds the abilities that depend on the limits of the device.
+/* Tries which of the abilities @claimed the device really has, and returns those: drivers
+ * and the kernel refuse some operations although the capabilities of the device include
+ * them. Adds the abilities that depend on the limits of the device.
  */
 uint32_t rn_agent_try(struct rn_agent *a, uint32_t claimed);
 
-/* Executes the request in @l, and replaces it by the answer. Whatever the request
+/* Executes the request in @l, and replaces @l by the answer. Whatever the request
  * contains, this function accesses only objects of the scenario.
  */
 void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Destroys all objects of the current scenario. */
+/* Destroys all objects that were created for the current scenario. */
 void rn_agent_clear(struct rn_agent *a);
 
-/* Execute those requests of wire.h that make or change objects. They return 0 or an
- * errno, and write the answer to @l.
+/* Execute the requests of wire.h that create or change objects. They return 0 or an errno
+ * value, and write the answer to @l.
  */
 int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_add_mw(struct rn_agent *a, struct rn_conform_line *l);
@@ -96,7 +96,9 @@ int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Returns the index in gid_index for the address family of the tester. */
+/* Returns the index of the tester's address family in gid_index and gid: 0 for IPv4, 1
+ * for IPv6.
+ */
 static inline unsigned rn_agent_family(const struct rn_agent *a)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };

@@ -82,8 +82,8 @@ static int complain(const char *what, int error)
 	return -error;
 }
 
-/* Sets *@gid to the device's GID for IPv4 addresses, or to zeros if it has none. To find
- * it, a child process opens the device. This process never has the device open, because
+/* Sets *@gid to the device's GID for IPv4 addresses, or to zeros if it has none. A child
+ * process opens the device to find the GID. This process never opens the device, because
  * it must survive every failure of the device. Returns 0, or -errno after an error
  * message.
  */
@@ -115,8 +115,8 @@ static int ask_address(const struct agent_args *args, union ibv_gid *gid)
 		       : -ENODEV;
 }
 
-/* Opens the listening socket. @gid: its address, which is used if the user has given
- * none. Returns the descriptor, or -errno after an error message.
+/* Opens the listening socket, on the address that the user has given or, if there is
+ * none, on that of @gid. Returns the descriptor, or -errno after an error message.
  */
 static int open_listener(const struct agent_args *args, const union ibv_gid *gid)
 {
@@ -147,8 +147,8 @@ static int open_listener(const struct agent_args *args, const union ibv_gid *gid
 	return fd;
 }
 
-/* Serves a tester until the tester disconnects or sends an invalid line. The process of a
- * tester does nothing else. @parent: process id of the process that accepts testers.
+/* Serves one tester, in a process of its own, until the tester disconnects or sends an
+ * invalid line. @parent: process id of the process that accepts testers.
  */
 static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 {
@@ -169,10 +169,10 @@ static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 	return 0;
 }
 
-/* Waits until the process of a tester has ended. If the tester disconnects first, the
- * process gets some time to release its objects. After that it hangs in a call, so it is
- * killed. If the call hangs in the kernel, the process remains; the next tester gets
- * another process.
+/* Waits until the process that serves a tester has ended. If the tester disconnects
+ * first, the process gets GRACE_MS to release its objects; then it must be hanging in a
+ * call, so it is killed. If the call hangs in the kernel, the process remains, but the
+ * next tester gets another one.
  */
 static void wait_for_end(pid_t pid, int fd)
 {

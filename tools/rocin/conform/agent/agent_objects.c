@@ -54,7 +54,9 @@ int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l)
 		va = l->n[2] & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->buf;
 	m->va = va;
 	m->mr = ibv_reg_mr_iova(pd, m->buf, len, va, (unsigned)l->n[2]);
-	/* counted even if the registration fails, because the tester counts it as well */
+	/* counted even if the registration has failed, because the tester counts it as
+	 * well
+	 */
 	a->mrs++;
 	if (!m->mr)
 		return errno;
@@ -104,8 +106,8 @@ int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* Unmaps the memory of an MR. An inaccessible mapping takes its place, so that nothing
- * else can be mapped there.
+/* Unmaps the memory of an MR without deregistering it. An inaccessible mapping takes the
+ * place of the memory, so that nothing else can be mapped there.
  */
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l)
 {
@@ -166,7 +168,7 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
-/* Returns the send_ops_flags for the functions ibv_wr_*() by which this agent posts the
+/* Returns the send_ops_flags of the functions ibv_wr_*() by which this agent posts the
  * requests that ibv_post_send() does not accept.
  */
 static uint64_t calls(void)

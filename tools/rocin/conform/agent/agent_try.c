@@ -8,7 +8,7 @@
 #include "agent.h"
 #include "rocin/work_request.h"
 
-/* The objects that a trial needs. */
+/* The objects that the functions of this file need to try an operation. */
 struct trial {
 	struct rn_agent *a;
 	struct ibv_pd *pd;
@@ -16,8 +16,8 @@ struct trial {
 };
 
 enum {
-	/* Number of WQEs for a trial. It is not near a power of two, so a device that
-	 * rounds up is noticed.
+	/* Number of WQEs of an SRQ that is tried. It is not near a power of two, so a
+	 * device that rounds the size up is noticed.
 	 */
 	ODD_WQES = 5,
 	QPN = 2, /* QPN of a peer that is never sent to */
@@ -35,7 +35,7 @@ static struct ibv_qp *make_qp(const struct trial *t, enum ibv_qp_type type)
 	return ibv_create_qp(t->pd, &init);
 }
 
-/* Creates an SRQ. @exact: the SRQ must get exactly the requested size. */
+/* Tries to create an SRQ. @exact: the SRQ must get exactly the requested size. */
 static bool try_srq(const struct trial *t, bool exact)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = ODD_WQES, .max_sge = 1 } };
@@ -73,8 +73,7 @@ static bool try_xrc(const struct trial *t)
 
 static bool try_group(const struct trial *t)
 {
-	/* 239.255.255.1 or ff1e::1, whichever is of an address family that the device has
-	 */
+	/* 239.255.255.1, or ff1e::1 if the device has no IPv4 address */
 	const union ibv_gid v4 = { .raw = { [10] = 0xff, 0xff, 239, 255, 255, 1 } };
 	const union ibv_gid v6 = { .raw = { [0] = 0xff, 0x1e, [15] = 1 } };
 	const union ibv_gid group = t->a->gid_index[0] < 0 ? v6 : v4;
@@ -101,7 +100,7 @@ static struct ibv_ah_attr path_to_itself(const struct rn_agent *a)
 	};
 }
 
-/* Brings a queue pair to RTR with an alternate path. */
+/* Tries to bring a queue pair to RTR with an alternate path. */
 static bool try_alternate_path(const struct trial *t)
 {
 	struct ibv_qp *qp = make_qp(t, IBV_QPT_RC);
@@ -126,7 +125,8 @@ static bool try_alternate_path(const struct trial *t)
 	return good;
 }
 
-/* Creates a queue pair for the requests that only ibv_wr_*() can post. */
+/* Tries to create a queue pair for the functions ibv_wr_*() in @calls (send_ops_flags).
+ */
 static bool try_calls(const struct trial *t, uint64_t calls)
 {
 	struct ibv_qp_init_attr_ex init = {
