@@ -143,7 +143,8 @@ static void print_rules(void)
 /* The forms of output in which the capture is shown. */
 struct show {
 	const struct dump_args *args;
-	struct rn_dump_form form; /* the form for standard output; .packet may be NULL */
+	/* how packets are written to standard output; .packet may be NULL */
+	struct rn_dump_form form;
 	struct rn_dump_lines lines;
 	struct rn_ladder_text ladder;
 	struct rn_dump_page *page; /* the HTML page to be written; NULL: none */
@@ -214,8 +215,8 @@ static struct rn_dump_form choose_form(struct show *s)
 				      .ctx = &s->lines };
 }
 
-/* If packets come from a pipe, makes standard output flush after each line, because a
- * user may be watching.
+/* If packets come from a pipe, flushes standard output after each line, because a user
+ * may be watching.
  */
 static void flush_lines_of_pipes(const char *file)
 {
@@ -265,7 +266,8 @@ static int show_capture(const struct dump_args *args, struct rn_dump_total *tota
 	return rc;
 }
 
-/* Reports packets that may come from a RoCEv2 device and were not parsed. */
+/* Reports how many packets were not parsed although a RoCEv2 device may have sent them.
+ */
 static void tell_skipped(const struct dump_args *args, const struct rn_dump_total *total)
 {
 	static const char *const why[RN_PACKET_SKIP_COUNT] = {
@@ -302,8 +304,8 @@ static void tell_nothing(const struct dump_args *args, const struct rn_dump_tota
 		    args->source.file, text);
 }
 
-/* If packets with a link type that is not supported were found, reports this. Returns
- * false if the capture has only such packets.
+/* Reports packets whose link type is not supported. Returns false if the capture has only
+ * such packets.
  */
 static bool tell_link(const struct dump_args *args, const struct rn_dump_total *total)
 {

@@ -15,7 +15,9 @@
 #include "tools/dump/watch.h"
 
 /* -------------------------------------------------------- packets other than RoCEv2 */
-/* Classes of packets that are not RoCEv2, to explain why nothing is printed. */
+/* Classes of packets that are not RoCEv2, by which `rocin dump' explains why it prints
+ * nothing.
+ */
 
 enum rn_dump_other {
 	RN_DUMP_TCP,
@@ -37,8 +39,8 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 			 char text[RN_DUMP_OTHERS_MAX]);
 
 /* ------------------------------------------------------ packets and forms of output */
-/* A packet of the capture, in the form that is passed to a struct rn_dump_form. Valid
- * during the call only.
+/* A packet of the capture, as it is passed to the functions of a struct rn_dump_form.
+ * Valid during the call only.
  */
 struct rn_dump_packet {
 	uint64_t number; /* number among the RoCEv2 packets, from 1 */
@@ -57,8 +59,9 @@ struct rn_dump_packet {
 	const struct rn_dump_owners *owners;
 };
 
-/* A packet that was sent and received within the capture is in it twice. It is shown when
- * its sender has captured it; this struct is about the capture of the receiver.
+/* A packet of which both the sender and the receiver have made a capture is in the file
+ * twice. It is shown where the sender captured it; this struct is about its capture by
+ * the receiver.
  */
 struct rn_dump_arrival {
 	uint64_t number; /* number under which the packet was shown */
@@ -67,7 +70,9 @@ struct rn_dump_arrival {
 	const char *comment;
 };
 
-/* A form of output: @packet is called for each packet, then @end once. */
+/* A form of output, such as lines or JSON: rn_dump_read() calls @packet for each packet,
+ * then @end once.
+ */
 struct rn_dump_form {
 	/* Returns false if no more packets are wanted. */
 	bool (*packet)(void *ctx, const struct rn_dump_packet *d);
@@ -86,17 +91,20 @@ struct rn_dump_source {
 	bool has_qp;	  /* only packets of QP @qp and of its peer are wanted */
 	uint32_t qp;
 	bool is_strict;
-	/* Show a packet twice if both its sender and its receiver captured it. */
+	/* If both the sender and the receiver of a packet have captured it, show it
+	 * twice.
+	 */
 	bool has_copies;
 };
 
 /* Counts of the packets that were read. */
 struct rn_dump_total {
 	uint64_t packets, violations, suspicions;
-	/* RoCEv2 packets in the capture, including those that were not shown. */
+	/* Number of RoCEv2 packets in the capture, including those that were not shown.
+	 */
 	uint64_t roce;
 	/* Number of packets that were not parsed although a RoCEv2 device may have sent
-	 * them, for each reason.
+	 * them, by the reason why.
 	 */
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
 	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
@@ -126,8 +134,8 @@ struct rn_dump_lines {
 bool rn_dump_line(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Writes to the text why a packet was sent again, such as " [again: after a NAK, 67.1
- * ms]" or " [nothing new]"; empty if there is nothing to report.
+/* Writes why a packet was sent again, such as " [again: after a NAK, 67.1 ms]", or "
+ * [nothing new]", to @note; empty if there is nothing to report.
  */
 enum {
 	RN_DUMP_NOTE_MAX = 160
@@ -142,14 +150,16 @@ enum {
 };
 void rn_dump_finding(const struct rn_watch_finding *f, char text[RN_DUMP_FINDING_MAX]);
 
-/* Writes who owns a QP, such as "queue pair 0x11 of 10.0.0.1: rocin0, verify, process 7,
- * on lo, slot 1".
+/* Writes the owner of the packet's QP at the side that has captured it, such as "queue
+ * pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo, slot 1".
  */
 enum {
 	RN_DUMP_SAID_MAX = 768
 };
 void rn_dump_owner_words(const struct rn_dump_packet *d, char text[RN_DUMP_SAID_MAX]);
-/* Writes text such as "psn 17 as it arrived: beyond the expected PSN: dropped". */
+/* Writes what the receiver of a packet has reported about it, such as "psn 17 as it
+ * arrived: beyond the expected PSN: dropped".
+ */
 void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SAID_MAX]);
 
 /* Writes a time in a suitable unit, such as "67.1 ms". */
@@ -159,8 +169,8 @@ enum {
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
 
 /* -------------------------------------------------------------------- owners of QPs */
-/* The owners of the QPs in a capture: programs and their devices. They are known from the
- * descriptions of interfaces in the capture.
+/* The owners of the QPs in a capture: programs and their devices. The descriptions of
+ * interfaces in a pcapng file, which `rocin capture' writes, tell them.
  */
 
 struct rn_dump_owners;
@@ -204,8 +214,7 @@ int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
-/* Does the half-connection have requests? A half-connection without requests is not
- * reported.
+/* Returns true if the half-connection has requests; one without requests is not reported.
  */
 bool rn_dump_is_told(const struct rn_watch_half *h);
 
@@ -223,15 +232,17 @@ const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_M
  */
 int rn_dump_stats_print(void *ctx, const struct rn_watch *w);
 
-/* Draws an <svg> element for a half-connection, with goodput, unacknowledged PSNs and
- * round trip times over time.
+/* Draws an <svg> element about a half-connection: goodput, unacknowledged PSNs and round
+ * trip times over time.
  */
 void rn_dump_plot(FILE *to, const struct rn_watch_half *h);
 extern const char rn_dump_plot_style[]; /* style sheet for the head of the page */
 
 /* ---- JSON ---- */
 
-/* Print one JSON object for a packet, in one line. @ctx: the FILE to which they print. */
+/* These functions can be used as rn_dump_form.packet and rn_dump_form.arrival. They print
+ * one JSON object, in one line. @ctx: the FILE to print to.
+ */
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a);
 
@@ -248,16 +259,17 @@ struct rn_dump_page;
 struct rn_dump_page *rn_dump_page_open(const char *file);
 void rn_dump_page_close(struct rn_dump_page *page);
 
-/* For rn_dump_form.packet and rn_dump_form.arrival of a form that makes a page: store a
- * packet, or what its receiver has said about it. @ctx: the struct rn_dump_page. It keeps
- * the first packets of each diagram and the first findings.
+/* These functions can be used as rn_dump_form.packet and rn_dump_form.arrival. They store
+ * a packet, or what its receiver has reported about it, for the page. @ctx: the struct
+ * rn_dump_page. It keeps the first packets of each sequence diagram, and the first
+ * findings.
  */
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Write a file: the whole page, or only the diagram with the most packets. The caller
- * must call them while @w still exists. Return 0 or -errno of the file; -ENODATA if there
- * is no diagram.
+/* Write a file: rn_dump_page_write() the whole page, rn_dump_page_write_ladder() only the
+ * sequence diagram with the most packets. Must be called while @w still exists. Return 0
+ * or -errno of the file; -ENODATA if there is no diagram.
  */
 int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 		       const char *path);

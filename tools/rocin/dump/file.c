@@ -16,8 +16,8 @@ enum {
 };
 
 #define NS_PER_S 1000000000
-/* Time in seconds since 1970 (127 years). A later time counts as an error, because sums
- * of such times could overflow.
+/* Time in seconds since 1970, in the year 2096. A packet with a later time counts as one
+ * without a time, because sums of such times could overflow.
  */
 #define SECONDS_MAX 4000000000
 
@@ -69,8 +69,8 @@ static int open_pcap(struct rn_dump_file *f, int first)
 {
 	char err[PCAP_ERRBUF_SIZE];
 
-	/* libpcap converts to nanoseconds in tv_usec, whatever the resolution of
-	 * the file.
+	/* libpcap then stores nanoseconds in tv_usec, whatever the resolution of the
+	 * file.
 	 */
 	f->pcap = pcap_fopen_offline_with_tstamp_precision(
 		f->in, PCAP_TSTAMP_PRECISION_NANO, err);
@@ -140,8 +140,8 @@ static int make_block_room(struct rn_dump_file *f, uint32_t len)
 	return 0;
 }
 
-/* Reads a block. Returns its length in bytes, 0 at the end of the file, or -errno;
- * -EPIPE: the file ends within the block.
+/* Reads the next block into f->block. Returns its length in bytes; 0 at the end of the
+ * file; or -errno (-EPIPE: the file ends within the block).
  */
 static int read_block(struct rn_dump_file *f)
 {

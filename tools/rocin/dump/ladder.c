@@ -26,7 +26,7 @@ static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 								: RN_LADDER_NAK;
 }
 
-/* Removes R_Key and address from the text, to make it shorter. */
+/* Removes the R_Key and the address from the text of a packet, to make it shorter. */
 static void without_address(char *words)
 {
 	char *from = strstr(words, " va "), *to = strstr(words, " dmalen ");
@@ -37,8 +37,8 @@ static void without_address(char *words)
 		memmove(from, to, strlen(to) + 1);
 }
 
-/* Sets the label of a row to the text of the packet. Leaves out the name of the transport
- * service, and the QP, which the head of the diagram names.
+/* Sets the label of the arrow to the text of the packet. Leaves out the name of the
+ * transport service, and the QP, which the head of the diagram names.
  */
 static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 {
@@ -52,7 +52,8 @@ static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 	if (message) {
 		snprintf(row->label, sizeof(row->label), "%s", message + 1);
 	} else if (p->op->kind == RN_OP_KIND_ACK) {
-		/* The word after the opcode says whether the packet is an ACK or a NAK.
+		/* In the text of the packet, the word after the opcode says whether it is
+		 * an ACK or a NAK.
 		 */
 		const char *said = rest ? strchr(rest + 5, ' ') : NULL;
 
@@ -102,7 +103,7 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 				       .findings = r->findings };
 	set_label(row, d->p);
 	rn_dump_note(r, row->note);
-	/* The row shows the note without its brackets. */
+	/* The note is shown without its brackets and the space before them. */
 	len = strlen(row->note);
 	if (len > 3) {
 		memmove(row->note, row->note + 2, len - 3);
@@ -121,9 +122,9 @@ void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arriv
 	add_comment(row, a->comment);
 }
 
-/* Returns the half-connection in the other direction. Datagrams have no connection; but
- * the two half-connections to QP 1 of two hosts (messages of the connection manager) are
- * shown as one diagram.
+/* Returns the half-connection that is shown in one diagram with @half although they are
+ * no pair. Datagrams have no connection; but the two half-connections to QP 1 of two
+ * hosts (messages of the connection manager) share a diagram.
  */
 static uint32_t other_way(const struct rn_watch *w, uint32_t half)
 {
@@ -232,7 +233,9 @@ static void print_head(struct rn_ladder_text *t, const struct rn_watch *w,
 	t->ladder = ladder;
 }
 
-/* Prints text beside the left line, wrapped if the line length is known. */
+/* Prints text beside the left vertical line of the diagram, wrapped if the width of a
+ * line is known.
+ */
 static void side_words(const struct rn_ladder_text *t, const char *mark, const char *text)
 {
 	char words[RN_DUMP_SAID_MAX + 32];
@@ -255,7 +258,8 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 }
 
 /* Prints a row with an arrow between the two vertical lines: "--- SEND_ONLY psn 17 len 8
- * ------------->". If the note does not fit beside the arrow, prints it in the next line.
+ * ------------->". If the note of the row (such as why the packet was sent again) does
+ * not fit beside the label, prints the note in the next line.
  */
 static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
 		       bool to_right)
@@ -453,8 +457,8 @@ static void draw_arrow(FILE *to, const struct rn_ladder_row *row, bool to_right,
 			NULL);
 }
 
-/* Writes the most serious finding about the packet, if there is one, as the note on the
- * right.
+/* Writes a line on the right of the arrow: the most serious finding about the packet or,
+ * if there is none, the note of the row.
  */
 static void verdict(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {
@@ -486,8 +490,8 @@ static void write_tooltip(FILE *to, const char *text)
 	fputs("</title>", to);
 }
 
-/* Writes the diagnostics of the devices below the note. Their full text is in the
- * tooltip.
+/* Writes what the devices have reported about the packet in small print below the note.
+ * If it is cut, its full text is in the tooltip.
  */
 static void write_comment(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {

@@ -23,7 +23,8 @@ enum {
 	RN_LADDER_COMMENT_MAX = 240,
 };
 
-/* A row of a diagram: a packet that belongs to a half-connection. */
+/* A row of a diagram: a packet of one of the two half-connections that the diagram shows.
+ */
 struct rn_ladder_row {
 	uint64_t number;
 	rn_ns at;
@@ -34,24 +35,27 @@ struct rn_ladder_row {
 	/* text of the arrow, such as "SEND_ONLY 17 len 8" */
 	char label[RN_LADDER_LABEL_MAX];
 	char note[RN_DUMP_NOTE_MAX];
-	/* Diagnostics of the devices about the packet. */
+	/* What the devices have reported about the packet (comments in the capture). */
 	char comment[RN_LADDER_COMMENT_MAX];
 	unsigned findings;
 	struct rn_watch_finding finding; /* the most serious finding about the packet */
 };
 
-/* Fills in a row. Returns false if the packet belongs to no known QP. */
+/* Fills in the row for a packet. Returns false if it is not known to which QP the packet
+ * belongs.
+ */
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d);
-/* Adds the diagnostic of the receiving device to the comment of the row. */
+/* Adds what the receiving device has reported about the packet to the comment of its row.
+ */
 void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a);
 
-/* Returns the number of the diagram to which half-connection @half belongs: the number of
- * the half-connection whose requests point to the right in it.
+/* Returns the number of the diagram that shows the half-connection @half: this is the
+ * number of the half-connection whose requests point to the right in the diagram.
  */
 uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half);
 
-/* Returns the name of the left or right side, such as "10.0.0.1 qp 0x11". Leaves out the
- * QP if it is not known.
+/* Writes the name of the left or right side of a diagram, such as "10.0.0.1 qp 0x11";
+ * without the QP if that is not known. Returns @text.
  */
 enum {
 	RN_LADDER_END_MAX = 80
@@ -75,7 +79,7 @@ enum {
 struct rn_ladder_text {
 	FILE *to;
 	bool has_colour;
-	/* names written before those of the two sides; NULL: none */
+	/* texts that are written before the names of the two sides; NULL: none */
 	const char *left, *right;
 	/* Number of columns of a line, RN_LADDER_COLUMNS_MIN or more; 0: the default. */
 	unsigned columns;
@@ -84,8 +88,8 @@ struct rn_ladder_text {
 	rn_ns at;
 };
 
-/* For rn_dump_form.packet and rn_dump_form.arrival of a form that prints diagrams as
- * text: print the row of a packet, or what its receiver has said about it. @ctx: a struct
+/* These functions can be used as rn_dump_form.packet and rn_dump_form.arrival. They print
+ * the row of a packet, or what its receiver has reported about it. @ctx: a struct
  * rn_ladder_text.
  */
 bool rn_ladder_print(void *ctx, const struct rn_dump_packet *d);
@@ -97,7 +101,7 @@ enum {
 	RN_LADDER_ROWS = 300 /* maximum number of rows in one picture */
 };
 
-/* The first rows of one diagram. */
+/* What a picture shows: the first rows of one diagram. */
 struct rn_ladder_picture {
 	const struct rn_watch *w;
 	uint32_t ladder;

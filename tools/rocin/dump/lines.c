@@ -180,7 +180,9 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	set_headers(o, p);
 }
 
-/* Adds the texts that a pcapng file has for the packet. */
+/* Adds the texts that a pcapng file has for the packet: comment, interface, owner of the
+ * QP.
+ */
 static void set_said(json_t *o, const struct rn_dump_packet *d)
 {
 	if (d->comment && d->comment[0])

@@ -26,7 +26,7 @@ struct finding {
 	char words[RN_PACKET_TEXT_MAX];
 };
 
-/* The number of rows of a diagram so far. */
+/* A sequence diagram, and the number of its rows so far. */
 struct drawn {
 	uint32_t ladder;
 	uint64_t rows;
@@ -91,7 +91,9 @@ static void add_findings(struct rn_dump_page *page, const struct rn_dump_packet 
 	}
 }
 
-/* Counts one more row for its diagram. Returns false if there is no room. */
+/* Counts one more row in the diagram @ladder, which is made if it does not exist. Returns
+ * false if there is no room for the row.
+ */
 static bool has_place(struct rn_dump_page *page, uint32_t ladder)
 {
 	for (unsigned i = 0; i < page->ladders; i++)
@@ -322,9 +324,8 @@ static int print_page(FILE *to, const void *watched)
 	write_head(to, page);
 	write_counts(to, w);
 	list_findings(to, page);
-	/* Two half-connections may have become a pair after each of them had got a
-	 * diagram. They share the first of the two diagrams then, and the second one is
-	 * left out.
+	/* Two half-connections may become a pair after each of them has got a diagram.
+	 * Then they share the first of the two diagrams, and the second one is left out.
 	 */
 	for (unsigned i = 0; i < page->ladders; i++)
 		if (rn_ladder_of(w, page->drawn[i].ladder) == page->drawn[i].ladder)

@@ -19,18 +19,18 @@ enum {
 	/* packet type of outgoing packets in the header of Linux cooked mode */
 	SENT_BY_US = 4,
 	SENT_TO_US = 0,
-	/* To find copies of packets, this number of bytes at the beginning of two packets
-	 * is compared.
+	/* Packets are compared by this number of bytes at their beginning, and by TAIL
+	 * bytes at their end, to find two captures of one packet.
 	 */
 	HEAD = 128,
-	/* This number of bytes at the end of two packets is compared as well. They are
-	 * the ICRC, unless the capture has cut it off.
+	/* Number of bytes at the end. They are the ICRC, unless the capture has cut it
+	 * off.
 	 */
 	TAIL = 4,
 };
 
-/* Entry for all packets with the checksum @sum. @left: number of those that were captured
- * when they were sent, and not yet when they were received.
+/* An entry of a hash table, for all packets with the checksum @sum. @left: how many of
+ * them were captured by their sender, and not yet by their receiver.
  */
 struct slot {
 	uint64_t sum;
@@ -57,7 +57,9 @@ static void free_copies(struct copies *c)
 /* Returns a checksum of a packet without the fields that the network changes. */
 static uint64_t sum_of(const uint8_t *p, uint32_t len)
 {
-	/* offset of the addresses in the IP header */
+	/* Leaves out the fields before the addresses; @skip is the offset of the
+	 * addresses in the IP header.
+	 */
 	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8;
 	uint64_t sum = RN_HASH_BEGIN;
 
@@ -72,8 +74,8 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
  * @sll:	16-byte header of Linux cooked mode, which has the direction of the packet
  * @packet:	IP header and what follows
  * @len:	Bytes of @packet
- * @number:	Out: place for a number, 0 at first, that the caller may store for a sent
- *	packet and read for its copy; NULL: there is none
+ * @number: Out: where the caller may store a number for a packet that was sent, and find
+ *it again with the copy; 0 at first. NULL: there is no such place
  *
  * Each sent packet matches one received packet. If the entry of a sent packet was reused
  * for another packet, the copy is not recognised, so it is shown.
@@ -140,9 +142,9 @@ static void free_owners(struct rn_dump_owners *o)
 	free(o);
 }
 
-/* Stores the owner of a QP, with copies of both texts. Returns true if the owner is new.
- * Returns false if it is known already, if there is no memory, or if the interface has no
- * description.
+/* Stores the owner of a QP: copies of the name and the description of the interface.
+ * Returns true if that is new. Returns false if it was known, if there is no memory, or
+ * if the interface has no description.
  */
 static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32_t qpn,
 		      const char *interface, const char *description)
@@ -198,7 +200,9 @@ static const char *const words[RN_DUMP_OTHERS] = {
 	[RN_DUMP_NO_IP] = "not of IP",
 };
 
-/* Returns the class of a packet with @len bytes after the link header. */
+/* Returns the class of a packet that is not RoCEv2. @ip: the @len bytes behind the link
+ * header.
+ */
 static enum rn_dump_other class_of(const uint8_t *ip, size_t len)
 {
 	uint8_t protocol;
@@ -247,7 +251,8 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 }
 
 /* ---------------------------------------------------------------- reading a capture */
-/* Returns the length of the link header in bytes; -1 if the link type is not supported.
+/* Returns the length in bytes of the link header of a packet; -1 if the link type is not
+ * supported.
  */
 static int link_header(int dlt, const uint8_t *p, uint32_t len)
 {
@@ -311,8 +316,8 @@ struct reading {
 	rn_ns start;
 };
 
-/* A packet was shown when its sender captured it, and this is the capture of its
- * receiver. Reports it. It contains nothing new but the comment of the receiver.
+/* Reports the capture of a packet by its receiver. The packet was shown where its sender
+ * captured it; only the comment of the receiver is new.
  */
 static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 			 const struct rn_packet *p, uint64_t number)
@@ -327,7 +332,7 @@ static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 }
 
 /* Checks a packet and shows it. Returns false if no more packets are wanted. @kept: where
- * to store the number of the packet; or NULL.
+ * to store the number of the packet, for its later capture by the receiver; or NULL.
  */
 static bool report_packet(struct reading *r, const struct rn_pcapng_found *found,
 			  const struct rn_packet *p, uint64_t *kept)

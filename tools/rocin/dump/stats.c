@@ -121,8 +121,8 @@ static void print_trips(FILE *to, const struct rn_watch_half *h)
 		n->rtts);
 }
 
-/* Prints a row of bars, one for each time slice. The height of a bar shows the bytes of
- * the slice, in eighths of the maximum.
+/* Prints a line of text as a diagram: a bar for each piece of the time, whose height
+ * shows the bytes that were transferred, in eighths of the maximum.
  */
 static void print_spark(FILE *to, const struct rn_watch_half *h)
 {
@@ -285,7 +285,7 @@ static bool is_empty(const struct rn_watch_half *h, const struct panel *p, unsig
 	return true;
 }
 
-/* Writes the meaning of the marks, to the right of the title. */
+/* Writes the meaning of the marks (see marks()) to the right of the title. */
 static void legend(FILE *to, double y)
 {
 	double x = LEFT + PLOT;
@@ -299,7 +299,7 @@ static void legend(FILE *to, double y)
 	rn_svg_text(to, "class='n'", x - 30, y, NULL, "NAK");
 }
 
-/* Marks time slices in which packets were sent again or NAKs were sent. */
+/* Draws a mark at each time slice in which packets were sent again or NAKs were sent. */
 static void marks(FILE *to, const struct rn_watch_half *h, unsigned count, double y)
 {
 	for (unsigned i = 0; i < count; i++) {

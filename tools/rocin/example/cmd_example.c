@@ -26,12 +26,12 @@ struct example {
 	const char *remedy;
 };
 
-/* PCIe settings with which data arrives only when an ordering rule forces it to. So the
- * error shows at the first attempt.
+/* PCIe settings with which data becomes visible only when an ordering rule forces it to,
+ * so that the error shows at the first attempt.
  */
 #define WORST ",driver=adversarial,hold=inf,hold.polls=inf"
 
-/* The last entry has no name. */
+/* The table of examples; the last entry has no name. */
 static const struct example examples[] = {
 	{
 		.name = "read-completion",
@@ -229,7 +229,7 @@ static const struct argp argp = {
 };
 
 /* ------------------------------------------------------------ printing wrapped text */
-/* Prints a label and a text, wrapped into lines. */
+/* Prints a label and a text, with line breaks between words. */
 static void print_wrapped(const char *label, const char *text)
 {
 	int column = printf("  %-*s", INDENT - 2, label);
@@ -316,7 +316,7 @@ static void complain_of(const struct example *x, bool mended, int status)
 		rn_complain("%s%s: killed by signal %d", x->name, form, WTERMSIG(status));
 }
 
-/* Prints the output line by line, the first one with a label. */
+/* Prints the output of a program line by line; the first line has a label. */
 static void print_output(const char *label, char *text)
 {
 	char *save = NULL;

@@ -39,9 +39,9 @@ bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number)
 	return true;
 }
 
-/* Finds the next statement of the text from *@at on. Sets *@begin and *@len to it,
- * without the blanks around it, and moves *@at behind it. Returns false at the end of the
- * text.
+/* Finds the next statement (a rule, or the seed) of the text from *@at on. Sets *@begin
+ * and *@len to it, without the blanks around it, and moves *@at behind it. Returns false
+ * at the end of the text.
  */
 static bool next_statement(const char **at, const char **begin, size_t *len)
 {
@@ -66,7 +66,9 @@ static bool is_seed(const char *s, size_t len)
 	return len > 5 && strncmp(s, "seed=", 5) == 0;
 }
 
-/* Adds the statements of a text, which has been parsed successfully. */
+/* Adds the rules and the seed of a text, which has been parsed successfully. @is_old: as
+ * in rn_fault_book_add().
+ */
 static int add_statements(struct rn_fault_book *b, const char *text, bool is_old)
 {
 	const char *s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* book.h - a book: a list of fault rules, each as text, and the seed. Rules can be added
- * to a book and removed from it.
+/* book.h - a book: a list of fault rules (`rocin fault'), each as text, and the seed of
+ * their random choices. Rules can be added to a book and removed from it.
  */
 #ifndef RN_FAULT_BOOK_H
 #define RN_FAULT_BOOK_H
@@ -13,12 +13,12 @@ struct rn_fault_book {
 	/* the rules, one per line; the lines belong to this struct */
 	char *line[RN_FAULT_RULES_MAX];
 	/* For each rule: its number in the text that was read from rocind; 255: the rule
-	 * is new.
+	 * was not in that text.
 	 */
 	uint8_t from[RN_FAULT_RULES_MAX];
 };
 
-/* Makes a book without rules and with seed 1. */
+/* Makes a book that has no rules and the seed 1. */
 void rn_fault_book_init(struct rn_fault_book *b);
 void rn_fault_book_free(struct rn_fault_book *b);
 

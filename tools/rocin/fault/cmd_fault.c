@@ -22,7 +22,7 @@ enum {
 	OPT_RECORD,
 	REMOVES_MAX = RN_FAULT_RULES_MAX,
 	/* Maximum number of attempts to change the rules. An attempt fails if another
-	 * process changes them at the same time.
+	 * process has changed them since this process read them.
 	 */
 	TRIES = 20,
 	/* maximum time in ms to wait until all programs use the new rules */
@@ -120,7 +120,9 @@ static char *read_text(int fd)
 	return text;
 }
 
-/* Writes the rules to a sealed memfd. Returns its descriptor, or -1 with errno. */
+/* Writes the rules and the seed to a sealed memfd, for rocind. Returns its descriptor, or
+ * -1 with errno.
+ */
 static int make_file(const struct rn_fault_book *b)
 {
 	char *text = rn_fault_book_text(b);
@@ -151,8 +153,8 @@ static int add_file(struct rn_fault_book *b, const char *path, char *err, size_t
 	return rc;
 }
 
-/* Compares two numbers for a descending order. Rules are removed in this order, because
- * the rules that are still to be removed then keep their numbers.
+/* Sorts numbers in descending order. Rules are removed in this order, so that those which
+ * are still to be removed keep their numbers.
  */
 static int by_number(const void *a, const void *b)
 {
@@ -169,7 +171,7 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
-		/* If the user has given a number twice, it is used once. The second time,
+		/* If the user has given a number twice, it is used once: the second time,
 		 * it would mean another rule.
 		 */
 		if (i > 0 && args->remove[i] == args->remove[i - 1])
@@ -193,7 +195,8 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 	return rc;
 }
 
-/* Reads the present rules into a struct rn_fault_book, and closes the descriptor in @now.
+/* Reads the rules that rocind has into a struct rn_fault_book, and closes the descriptor
+ * in @now.
  */
 static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
 		     size_t err_len)
@@ -213,8 +216,9 @@ static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char
 	return rc;
 }
 
-/* Makes one attempt to change the rules. Returns 0, -EAGAIN if another process has
- * changed them meanwhile, or another -errno with an error text in @err.
+/* Reads the rules from rocind, changes them as the options say, and sends them back.
+ * Returns 0; -EAGAIN if another process has changed them meanwhile; or another -errno
+ * with an error text in @err.
  */
 static int try_change(struct rn_rocind *r, struct fault_args *args,
 		      struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
@@ -249,8 +253,8 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
-	/* @programs: number of running programs. @late: number of their devices that do
-	 * not use the new rules yet.
+	/* @programs: number of running programs. @late: number of their devices that
+	 * still use the rules from before the last change.
 	 */
 	unsigned programs, late;
 	json_t *json;
@@ -309,8 +313,8 @@ static int gather(struct rn_rocind *r, const struct rn_rocind_faults *now,
 	return rn_rocind_list(r, on_client, c, err, err_len);
 }
 
-/* Waits until every program uses the new rules. Gives up after some time, because a
- * stopped program does not read them.
+/* Waits until every program has put the new rules into effect. Gives up after AWAIT_MS,
+ * because a stopped program does not read them.
  */
 static int await_programs(struct rn_rocind *r, const struct rn_rocind_faults *now,
 			  char *err, size_t err_len)
@@ -410,7 +414,9 @@ static void print_nothing(const struct fault_args *args)
 		print(&none, &c);
 }
 
-/* For --record: runs the program by `rocin run`, which has the same option. */
+/* Implements `rocin fault --record': runs the program by `rocin run', which has the same
+ * option.
+ */
 static int run_recorded(const struct fault_args *args)
 {
 	int argc = args->rule_count + 4, status = RN_EXIT_FAILURE;

@@ -24,7 +24,9 @@ enum {
 	OPT_BUDGET,
 	RUNS_PRESET = 20,
 	RUNS_MAX = 1000000,
-	/* maximum number of runs in which the program may go wrong once more */
+	/* maximum number of runs in which the program may go wrong again, to show what
+	 * happens
+	 */
 	SHOW_TRIES = 5,
 };
 
@@ -122,7 +124,9 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Refuses a program that would not find the devices. */
+/* Refuses a program in which LD_PRELOAD does not work, since it would not find the
+ * devices. Returns 0 or an exit status.
+ */
 static int check_program(char **program)
 {
 	char path[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];
@@ -160,7 +164,9 @@ static int say_failed(const struct hunt_args *args, int rc)
 	return rn_hunt_stopped() ? RN_EXIT_FAILURE : complain_of(args->hunt.folder, rc);
 }
 
-/* Runs once. Returns 0 or an exit status. */
+/* Runs the program once with the schedule @late (set of late writes). Returns 0 or an
+ * exit status.
+ */
 static int run_with(struct hunt_args *args, const struct rn_hunt_set *late,
 		    struct rn_hunt_end *end)
 {
@@ -180,8 +186,8 @@ static void join_words(char **words, char *text, size_t len)
 					 *words);
 }
 
-/* Selects the machine that the schedule in @file names. If the user has named a machine,
- * too, it must be the same. Returns 0 or an exit status.
+/* Selects the PCIe settings that the schedule in @file names. If the user has set
+ * ROCIN_PCIE, too, it must be the same. Returns 0 or an exit status.
  */
 static int take_machine(const char *file)
 {
@@ -215,8 +221,8 @@ static size_t equal_bytes(const char *a, const char *b)
 	return len;
 }
 
-/* Returns the name of that write of the run which has the longest beginning in common
- * with @name. Returns NULL if the run has made no write.
+/* Returns the name of the write of the run that has the longest beginning in common with
+ * @name. Returns NULL if the run has made no write.
  */
 static const char *nearest_write(const struct rn_hunt_end *end, const char *name)
 {
@@ -231,7 +237,8 @@ static const char *nearest_write(const struct rn_hunt_end *end, const char *name
 	return nearest;
 }
 
-/* Prints which writes of the schedule the run did not make. Returns their number. */
+/* Prints which writes of the schedule @late the run did not make. Returns their number.
+ */
 static unsigned compare(const struct hunt_args *args, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end)
 {
@@ -284,8 +291,8 @@ static int replay(struct hunt_args *args)
 }
 
 /* ----------------------------- search for a schedule, and the command's entry point */
-/* Writes the schedule @late to the file that the user has named. Returns 0 or an exit
- * status.
+/* Writes the schedule @late (set of late writes) to the file that the user has named.
+ * Returns 0 or an exit status.
  */
 static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 		const struct rn_hunt_end *end)
@@ -304,8 +311,8 @@ static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 }
 
 /* Runs the program with the schedule @late until it goes wrong, and prints what happened
- * in that run. Several runs may be needed, because a program that polls does not go wrong
- * in each. Returns an exit status.
+ * in that run. This may take several runs, because a program that polls does not go wrong
+ * in each of them. Returns an exit status.
  */
 static int say_found(struct hunt_args *args, const struct rn_hunt_set *late)
 {
@@ -375,9 +382,9 @@ int rn_cmd_hunt(int argc, char **argv)
 		status = take_machine(args.replay);
 	if (status)
 		return status;
-	/* With this value, rn_run_settings_apply() prepares the environment for a
-	 * sanitizer that closes all pages. rn_hunt_run() then sets the options for each
-	 * run.
+	/* With this value, rn_run_settings_apply() also preloads librocin-gpu.so, which
+	 * the sanitizer needs if it closes pages to the program. rn_hunt_run() later
+	 * replaces the value by the options of each run.
 	 */
 	setenv("ROCIN_SANITIZE", "all", 1);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));

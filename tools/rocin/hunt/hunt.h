@@ -17,8 +17,8 @@
 #include "rocin/types.h"
 
 /* ------------------------------------------------------ sets of writes (schedule.c) */
-/* A set of names of writes. Each name is in it once, and they are in the order in which
- * they were added.
+/* A set of names of writes. Each name is in it once; they are in the order in which they
+ * were added.
  */
 struct rn_hunt_set {
 	char **name;
@@ -29,14 +29,14 @@ struct rn_hunt_set {
 	uint32_t *table;
 };
 
-/* Adds a copy of the name, unless the set has it already. Ends the program if there is no
- * memory.
+/* Adds a copy of the name, unless the set has the name already. Ends the program if there
+ * is no memory.
  */
 void rn_hunt_add(struct rn_hunt_set *set, const char *name);
 bool rn_hunt_has(const struct rn_hunt_set *set, const char *name);
 void rn_hunt_clear(struct rn_hunt_set *set);
 
-/* Adds names from a file: of each line that begins with @word, the rest of the line.
+/* Reads a file, and adds the rest of each line whose first word is @word to the set.
  * Returns 0 or -errno.
  */
 int rn_hunt_read(struct rn_hunt_set *set, const char *path, const char *word);
@@ -51,7 +51,8 @@ struct rn_hunt {
 	char **program;
 	const char *checker; /* shell command; NULL: the exit status decides */
 	double limit;	     /* time limit of one run in seconds */
-	double budget;	     /* seconds after which no schedule is tried; 0: none */
+	/* time in seconds after which no further schedule is tried; 0: none */
+	double budget;
 	bool shows_progress;
 	char folder[PATH_MAX - 64]; /* directory for the files of the runs */
 	unsigned runs;		    /* number of runs so far */
@@ -63,8 +64,8 @@ struct rn_hunt {
 struct rn_hunt_end {
 	bool is_wrong;
 	char how[160]; /* how the program ended, such as "ends with status 1" */
-	/* From the record of the run: the writes that were late, and those that reached
-	 * their memory at once.
+	/* From the record of the run: the names of the writes that were late, and of
+	 * those that reached their memory at once.
 	 */
 	struct rn_hunt_set late, landed;
 };
@@ -94,10 +95,11 @@ void rn_hunt_end_clear(struct rn_hunt_end *end);
 const char *rn_hunt_path(const struct rn_hunt *h, const char *name, char *path);
 
 /* ------------------------------------------------- search for a schedule (search.c) */
-/* Searches for a schedule with which the program goes wrong. Runs it with all writes
- * late, with no write late, and then with random subsets that follow from @seed, at most
- * @runs times or as often as the budget allows. Returns 1 with the schedule in @found; 0
- * if the program has never gone wrong; or -errno.
+/* Searches for a schedule (set of late writes) with which the program goes wrong. Runs
+ * the program with all writes late, with no write late, and then with random subsets that
+ * follow from @seed: at most @runs times in all, or as often as rn_hunt.budget allows.
+ * Returns 1 with the schedule in @found; 0 if the program has never gone wrong; or
+ * -errno.
  */
 int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 		   struct rn_hunt_set *found);

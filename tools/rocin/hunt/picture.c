@@ -39,7 +39,8 @@ struct picture {
 	const char *title;
 	char lane[LANES_MAX][RN_HUNT_AGENT_MAX];
 	unsigned lanes;
-	bool has_landed, has_events; /* rows of these kinds are drawn */
+	/* whether rows of kinds RN_HUNT_LANDED and RN_HUNT_EVENT are drawn */
+	bool has_landed, has_events;
 };
 
 /* -------------------------------------------------------------- rows of the picture */
@@ -58,7 +59,9 @@ static size_t drawn_rows(const struct picture *p)
 	return count;
 }
 
-/* Leaves out the least informative rows if there are too many. */
+/* Leaves out rows if there are more than ROWS_MAX: first writes that were not late, then
+ * events, which tell least about the error.
+ */
 static void choose_rows(struct picture *p)
 {
 	p->has_landed = p->has_events = true;
@@ -109,8 +112,8 @@ static void add_lane(struct picture *p, const char *name)
 	snprintf(p->lane[p->lanes++], RN_HUNT_AGENT_MAX, "%s", name);
 }
 
-/* Adds the lanes to the picture: first those of the devices that write, then those of the
- * agents that read, then those of the memories.
+/* Adds the lanes (columns of agents and memories) to the picture: first those of the
+ * devices that write, then those of the agents that read, then those of the memories.
  */
 static void add_lanes(struct picture *p)
 {
@@ -188,8 +191,8 @@ static void draw_arrow(const struct picture *p, const char *look, const char *li
 			NULL);
 }
 
-/* Row @i is about the issue of a write. Returns the y coordinate of the row in which the
- * last part of this write has reached its memory; 0 if there is none.
+/* Returns the y coordinate of the row in which the last part of a late write has reached
+ * its memory; 0 if there is none. Row @i is about the issue of the write.
  */
 static double arrival_y(const struct picture *p, size_t i)
 {
@@ -208,7 +211,7 @@ static double arrival_y(const struct picture *p, size_t i)
 	return end;
 }
 
-/* Draws the arrow of the late write in row @i to its memory. */
+/* Draws the arrow of a late write, from row @i, in which it was issued, to its memory. */
 static void draw_late(const struct picture *p, size_t i)
 {
 	const struct rn_hunt_row *row = &p->t->row[i];

@@ -17,9 +17,10 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	LOOK_MS = 2, /* interval in ms of the checks whether the program has ended */
-	/* Interval in ms at which the time limit and signals are checked. (If there is a
-	 * pidfd, the end of the program is noticed at once.)
+	/* interval in ms at which this code looks whether the program has ended */
+	LOOK_MS = 2,
+	/* Interval in ms at which it looks whether the time is over or a signal has come.
+	 * (With a pidfd, it notices the end of the program at once.)
 	 */
 	LOOK_AGAIN_MS = 20,
 	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before this time */
@@ -53,8 +54,8 @@ int rn_hunt_begin(struct rn_hunt *h)
 	const struct sigaction action = { .sa_handler = stop };
 	const char *tmp = getenv("TMPDIR");
 
-	/* Signals are caught, and the program is ended by this code, because it runs in a
-	 * process group of its own, which Ctrl-C does not reach.
+	/* Signals such as SIGINT are caught, because the program runs in a process group
+	 * of its own, which Ctrl-C does not reach; this code ends the program then.
 	 */
 	for (size_t i = 0; i < RN_ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
@@ -104,8 +105,8 @@ static void set_words(const struct rn_hunt *h, bool has_late)
 	char words[4 * PATH_MAX];
 	int n;
 
-	/* The sanitizer writes its reports to a file; witness.c prints them from there.
-	 * With exitcode=0 the exit status stays that of the program.
+	/* The sanitizer writes its reports to a file, from which witness.c prints them.
+	 * With exitcode=0 it does not change the exit status of the program.
 	 */
 	n = snprintf(words, sizeof(words), "on,exitcode=0,log=%s/log,record=%s/record",
 		     h->folder, h->folder);
@@ -132,8 +133,8 @@ static void become_program(const struct rn_hunt *h, char **argv, pid_t parent)
 	_exit(CANNOT_EXEC);
 }
 
-/* Waits until the process ends, but for at most LOOK_AGAIN_MS. If there is no pidfd (-1),
- * waits for LOOK_MS in any case.
+/* Waits until the process ends, but for at most LOOK_AGAIN_MS. @pidfd: a pidfd of the
+ * process; -1: there is none, so this waits for LOOK_MS.
  */
 static void wait_a_while(int pidfd)
 {
@@ -158,8 +159,8 @@ static bool await(struct rn_hunt *h, pid_t pid, int *status)
 	}
 	if (pidfd >= 0)
 		close(pidfd);
-	/* Processes that an ended program has left running belong to this run, too, so
-	 * they are killed.
+	/* Processes that the program has left running belong to this run, too, so they
+	 * are killed.
 	 */
 	kill(-pid, SIGKILL);
 	if (ended == pid)
@@ -212,9 +213,9 @@ static void judge_status(struct rn_hunt_end *end, int status)
 			 WEXITSTATUS(status));
 }
 
-/* Appends a line to the record. If that fails, for instance because the disk is full,
- * lines that the program has tried to write may be missing as well, so the record cannot
- * be used. Returns 0 or -errno.
+/* Appends a last line to the record. If that fails, for instance because the disk is
+ * full, lines of the program may be missing as well, so the record cannot be used.
+ * Returns 0 or -errno.
  */
 static int end_record(const char *path)
 {
@@ -228,8 +229,8 @@ static int end_record(const char *path)
 	return fclose(record) ? -errno : rc;
 }
 
-/* Reads the record of the newest run into @end. If the program has opened no device,
- * there is no record, which is no error.
+/* Reads the record of the newest run (what the sanitizer has written) into @end. A
+ * program that has opened no device has made no record; this is no error.
  */
 static int read_record(const struct rn_hunt *h, struct rn_hunt_end *end)
 {

@@ -17,8 +17,8 @@ static void need(const void *memory)
 	exit(RN_EXIT_FAILURE); // NOLINT(concurrency-mt-unsafe)
 }
 
-/* Returns the entry of the hash table that belongs to the name, or the free entry at
- * which the name would be stored.
+/* Returns the entry of the hash table for the name or, if the set does not have the name,
+ * the free entry at which it would be stored.
  */
 static uint32_t *entry_of(const struct rn_hunt_set *set, const char *name)
 {

@@ -10,15 +10,15 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	/* Some late writes are removed from the schedule only if this number of runs
-	 * without them have all gone wrong.
+	/* A smaller schedule replaces the old one only if the program has gone wrong in
+	 * this number of runs with it.
 	 */
 	AGREEING = 2,
 };
 
 /* ------------------------------------------------------------ search for a schedule */
-/* Returns the length of the common part of names of writes. All writes of one queue of a
- * QP have the same beginning, such as "rocin1 qp 1 request", and all writes of one
+/* Returns the length of the beginning that the names of related writes share: of all
+ * writes of one queue of a QP, such as "rocin1 qp 1 request", or of all writes of one
  * message (@by_message), such as "rocin1 qp 1 request 0".
  */
 static size_t common_len(const char *name, bool by_message)
@@ -41,8 +41,8 @@ static uint64_t hash_part(const char *name, size_t len, uint64_t seed)
 	return hash ^ hash >> 32;
 }
 
-/* Draws random subset number @n of the names. @n also decides what is drawn: all writes
- * of a queue together, all writes of a message together, or each write by itself.
+/* Draws random subset number @n of the names @all. @n also decides what is drawn: all
+ * writes of a queue together, all writes of a message together, or each write by itself.
  */
 static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed,
 			struct rn_hunt_set *subset)
@@ -58,8 +58,9 @@ static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed
 	}
 }
 
-/* Runs the program once. Adds all writes of the run to @all. If the program has gone
- * wrong, adds the late ones to @found and returns 1. Otherwise returns 0 or -errno.
+/* Runs the program once with the schedule @late. Adds all writes of the run to @all. If
+ * the program has gone wrong, adds the late writes to @found and returns 1. Otherwise
+ * returns 0 or -errno.
  */
 static int try_once(struct rn_hunt *h, const struct rn_hunt_set *late,
 		    struct rn_hunt_set *all, struct rn_hunt_set *found)
@@ -79,7 +80,7 @@ static int try_once(struct rn_hunt *h, const struct rn_hunt_set *late,
 	return rc;
 }
 
-/* Is the time over that the user allows for trying schedules? */
+/* Returns true if the user's limit of time for trying schedules is over. */
 static bool is_over(const struct rn_hunt *h)
 {
 	rn_ns spent = rn_clock(CLOCK_MONOTONIC) - h->began;
@@ -105,8 +106,8 @@ int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 }
 
 /* ------------------------------------------------------------- shrinking a schedule */
-/* Returns 1 if the program goes wrong with these late writes in all of AGREEING runs, 0
- * if it does not, or -errno.
+/* Returns 1 if the program goes wrong with the late writes @late in AGREEING runs, 0 if
+ * it once does not, or -errno.
  */
 static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 {
@@ -122,8 +123,8 @@ static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 	return rc;
 }
 
-/* Divides @set into @parts parts. Adds part number @n to @to or, if @is_complement, all
- * other parts.
+/* Divides @set into @parts parts. Adds part number @n to @to; or, if @is_complement,
+ * everything but that part.
  */
 static void add_part(const struct rn_hunt_set *set, size_t n, size_t parts,
 		     bool is_complement, struct rn_hunt_set *to)
@@ -142,9 +143,9 @@ static void replace_set(struct rn_hunt_set *set, struct rn_hunt_set *by)
 	*by = (struct rn_hunt_set){ 0 };
 }
 
-/* Divides @set into @parts parts, and tries the parts, or if @is_complement their
- * complements, until the program goes wrong with one. That one replaces @set. Returns 1
- * if there is one, 0 if there is none, or -errno.
+/* Divides @set into @parts parts, and runs the program with each part (or, if
+ * @is_complement, with everything but that part) until it goes wrong. What it went wrong
+ * with replaces @set. Returns 1; 0 if it has never gone wrong; or -errno.
  */
 static int try_parts(struct rn_hunt *h, struct rn_hunt_set *set, size_t parts,
 		     bool is_complement)

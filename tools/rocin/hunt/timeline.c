@@ -79,8 +79,8 @@ struct reading {
 	const struct rn_hunt_set *late;
 };
 
-/* Returns true if the row belongs to the timeline. Rows before the first late write do
- * not.
+/* Returns true if the row belongs to the timeline: no row before the first late write
+ * does.
  */
 static bool is_wanted(const struct reading *r, const struct rn_hunt_row *row)
 {
@@ -98,8 +98,8 @@ static bool is_wanted(const struct reading *r, const struct rn_hunt_row *row)
 	return false;
 }
 
-/* The last row names the event that has performed a write. Removes the rows before it
- * that say only that this event has happened.
+/* Called when the last row says which event has performed (let arrive) a late write.
+ * Removes the rows before it that say only that this event has happened.
  */
 static void drop_event_before(struct rn_hunt_timeline *t)
 {
@@ -133,7 +133,7 @@ static int take_line(void *ctx, char *line, unsigned number)
 	return 0;
 }
 
-/* Removes rows behind the last one that is about a late write. */
+/* Removes the rows at the end, behind the last one that is about a late write. */
 static void end_timeline(struct rn_hunt_timeline *t)
 {
 	while (t->count && (t->row[t->count - 1].kind == RN_HUNT_EVENT ||
@@ -141,8 +141,8 @@ static void end_timeline(struct rn_hunt_timeline *t)
 		drop_row(t);
 }
 
-/* Row @i is a read. Returns true if it belongs to a polling loop that later performs the
- * write.
+/* Row @i is a read of what a late write was to change. Returns true if the read belongs
+ * to a polling loop, and the loop is the event that later performs the write.
  */
 static bool is_of_loop(const struct rn_hunt_timeline *t, size_t i)
 {

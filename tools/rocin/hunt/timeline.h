@@ -25,7 +25,7 @@ struct rn_hunt_row {
 	 * performed: the event that has performed it. Otherwise NULL.
 	 */
 	char *text;
-	bool is_early; /* the read got old bytes and is not a poll of a loop */
+	bool is_early; /* the read got old bytes, and does not belong to a polling loop */
 };
 
 struct rn_hunt_timeline {
@@ -33,26 +33,26 @@ struct rn_hunt_timeline {
 	size_t count, room;
 };
 
-/* Reads the timeline of the writes @late from the record with path @record. If there is
- * no memory, rows are missing in it.
+/* Reads the timeline of the writes @late from the record of a run in the file @record. If
+ * there is no memory, rows are missing.
  */
 void rn_hunt_timeline_read(struct rn_hunt_timeline *t, const char *record,
 			   const struct rn_hunt_set *late);
 void rn_hunt_timeline_clear(struct rn_hunt_timeline *t);
 
-/* Returns a word such as "issued"; never NULL. */
+/* Returns the word for a kind of row, such as "issued"; never NULL. */
 const char *rn_hunt_row_word(enum rn_hunt_row_kind kind);
 
-/* rn_hunt_row_agent() writes the name of the agent that acts in a row, such as "rocin1";
- * the program is "cpu". rn_hunt_row_memory() writes the name of the memory to which the
+/* rn_hunt_row_agent() writes the name of the agent that acts in a row, such as "rocin1"
+ * or "cpu" (the program). rn_hunt_row_memory() writes the name of the memory to which the
  * write of a row goes, such as "host" or "gpu0"; for an event, an empty text.
  */
 void rn_hunt_row_agent(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
 void rn_hunt_row_memory(const struct rn_hunt_row *row, char name[RN_HUNT_AGENT_MAX]);
 
 /* ------------------------------------------------ picture of a timeline (picture.c) */
-/* Writes the timeline as an SVG picture. @title says how the program ended. Returns 0 or
- * -errno.
+/* Writes the timeline as an SVG picture to the file @path. @title says how the program
+ * ended. Returns 0 or -errno.
  */
 int rn_hunt_picture(const struct rn_hunt_timeline *t, const char *path,
 		    const char *title);

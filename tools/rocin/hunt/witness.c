@@ -16,8 +16,9 @@ enum {
 	SHOWN = 20,	      /* maximum number of late writes that are printed */
 };
 
-/* Finds the line "ended NAME by EVENT" of the record for a write (if the write has
- * several parts, for the last one), and returns its EVENT. Returns NULL if there is none.
+/* Searches @ended, the lines "ended NAME by EVENT" of the record, for the write @name (if
+ * the write has several parts, for its last one). Returns EVENT, which has let the write
+ * arrive; NULL: there is none.
  */
 static const char *event_of(const struct rn_hunt_set *ended, const char *name)
 {

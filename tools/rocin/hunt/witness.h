@@ -5,8 +5,8 @@
 
 #include "hunt.h"
 
-/* Print how the newest run has ended, its late writes, the event that has performed each
- * of them, and what the sanitizer has reported in the run.
+/* Prints how the newest run has ended, its late writes, the event that has let each of
+ * them arrive, and what the sanitizer has reported.
  */
 void rn_hunt_print(const struct rn_hunt *h, const struct rn_hunt_set *late,
 		   const struct rn_hunt_end *end);
