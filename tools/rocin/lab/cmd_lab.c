@@ -133,7 +133,9 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 }
 
 /* ----------------------------------------------------- commands to run on the hosts */
-/* An option --on, stored until the number of hosts is known. */
+/* An option --on of the command line: hosts, and the command to run on them. It is stored
+ * until the number of hosts is known.
+ */
 struct on {
 	char *hosts, *argv[4];
 };
@@ -198,7 +200,9 @@ static void collect_commands(struct parsing *p, struct argp_state *state)
 				  "ib_send_bw --on h2 'ib_send_bw h1'");
 }
 
-/* Stores an option --on: the host, and the command after it. */
+/* Stores an option --on: its argument @hosts, and the next argument, which is the
+ * command.
+ */
 static void note_on(struct parsing *p, char *hosts, struct argp_state *state)
 {
 	if (state->next >= state->argc)
@@ -289,7 +293,7 @@ static const struct argp argp = {
 };
 
 /* Parses the options into @args. If they are wrong, ends the process with a usage error.
- * @args points into @argv. The memory for commands is never freed.
+ * @args has pointers into @argv and to memory that is never freed.
  */
 static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 {
@@ -308,7 +312,7 @@ static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 }
 
 /* ------------------------------------------- signals, and the command's entry point */
-/* Blocks SIGCHLD and the signals that are passed on to the lab. */
+/* Blocks SIGCHLD and the signals that pass_signals() passes on to the lab. */
 static void block_signals(sigset_t *set)
 {
 	static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
@@ -319,8 +323,8 @@ static void block_signals(sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
-/* Waits for the process of the lab, and passes signals on to it. The third signal kills
- * it instead. Returns its wait status.
+/* Waits for the process of the lab, and passes signals that this process gets on to it.
+ * The third signal kills the lab instead. Returns the wait status of the lab.
  */
 static int pass_signals(pid_t lab, const sigset_t *set)
 {
@@ -338,9 +342,9 @@ static int pass_signals(pid_t lab, const sigset_t *set)
 	}
 }
 
-/* A shell of the lab was in the foreground of the terminal. Makes our process group the
- * foreground group again. The lab cannot do that, because our process group has no number
- * in its PID namespace.
+/* Makes our process group the foreground group of the terminal again, after the shell of
+ * the lab was in the foreground. The lab cannot do that, because our process group has no
+ * number in its PID namespace.
  */
 static void take_terminal(void)
 {

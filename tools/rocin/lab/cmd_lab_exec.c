@@ -116,8 +116,8 @@ static const struct argp argp = {
 };
 
 /* -------------------------------------------------------- calls from outside of a lab */
-/* Returns the process id of the main process of a lab: the child of `rocin lab' (process
- * @outside) that is process 1 in its PID namespace.
+/* Returns the process id of the main process of a lab: the child of `rocin lab' (which
+ * has the process id @outside). In its own PID namespace it is process 1.
  */
 static pid_t find_lab(pid_t outside)
 {
@@ -128,8 +128,8 @@ static pid_t find_lab(pid_t outside)
 	return (pid_t)rn_file_number(path);
 }
 
-/* Enters a namespace of process @pid, unless this process is in it already. Returns 0
- * or -errno.
+/* Enters the namespace @name (such as "net") of process @pid, unless this process is in
+ * it already. Returns 0 or -errno.
  */
 static int enter_namespace(pid_t pid, const char *name, int flag)
 {
@@ -151,9 +151,10 @@ static int enter_namespace(pid_t pid, const char *name, int flag)
 	return rc;
 }
 
-/* Enters the lab. A process cannot change its own PID namespace, so this makes a child
- * inside. The function returns only in the child, with 0 or -errno; this process waits
- * for the child and ends with it.
+/* Enters the namespaces of the lab whose `rocin lab' is process @outside. A process
+ * cannot change its own PID namespace, so this makes a child inside. The function returns
+ * only in the child, with 0 or -errno; the calling process waits for the child and ends
+ * with its status.
  */
 static int go_inside(pid_t outside)
 {
@@ -201,7 +202,8 @@ static bool is_called(pid_t pid, const char *name)
 }
 
 /* Returns the number of hosts of the lab in which this process is, or 0 if it is in none.
- * Counts their keepers (lab.h), whose process ids are the same in every lab.
+ * Counts the keepers (the sleeping process of each host, lab.h), whose process ids are
+ * the same in every lab.
  */
 static unsigned count_hosts(void)
 {
@@ -218,8 +220,8 @@ static unsigned count_hosts(void)
 	return n;
 }
 
-/* Returns the number of the host with this name, or -1 if there is none. As ssh does,
- * accepts "user@h2" for "h2".
+/* Returns the number of the host with this name, or -1 if there is none. Accepts
+ * "user@h2" for "h2", as ssh does.
  */
 static int find_host(const char *name, unsigned hosts)
 {
@@ -233,8 +235,8 @@ static int find_host(const char *name, unsigned hosts)
 	return rn_lab_host_number(name, hosts);
 }
 
-/* Joins the words to one line for a shell, as ssh does. Returns memory that the caller
- * must free, or NULL if there is none.
+/* Joins the words to one command line for a shell, as ssh does. Returns memory that the
+ * caller must free, or NULL if there is no memory.
  */
 static char *join_words(char **words)
 {

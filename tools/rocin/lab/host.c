@@ -33,8 +33,8 @@ enum {
 	OF_HOST = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
 };
 
-/* Works like fork(), but the child is in new namespaces. It uses clone(), which is safe
- * here because the program has one thread.
+/* Works like fork(), but the child is in new namespaces (@flags: CLONE_NEW...). It calls
+ * clone(), which is safe here because the program has one thread.
  */
 static pid_t fork_into(int flags)
 {
@@ -56,7 +56,9 @@ pid_t rn_lab_clone(struct rn_lab_user *user)
 	return fork_into(OF_HOST | CLONE_NEWPID | CLONE_NEWUSER);
 }
 
-/* Forks a keeper into the namespaces of a host. Returns what fork() would. */
+/* Forks a keeper (the sleeping process of a host, which holds its namespaces) into new
+ * namespaces. Returns what fork() would.
+ */
 static pid_t clone_keeper(void)
 {
 	return fork_into(OF_HOST);
@@ -141,7 +143,7 @@ static int write_file(const char *path, const char *text)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Sets the user and group ids of the user namespace: the ids of the user are the same
+/* Maps user and group ids of the new user namespace: the ids of the user are the same
  * inside, and no other ids exist. Returns 0 or -errno.
  */
 static int map_user(const struct rn_lab_user *user)
@@ -183,8 +185,9 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------------------- namespaces of a host */
-/* Mounts a new /sys: a /sys shows the interfaces of the network namespace in which it was
- * mounted. If the mount is not permitted, the old /sys stays, and programs still work.
+/* Mounts a new /sys on a host, because a /sys shows the interfaces of the network
+ * namespace in which it was mounted. If the mount is not permitted, the old /sys stays,
+ * and programs still work.
  */
 static void mount_sys(void)
 {
@@ -201,7 +204,8 @@ static void mount_sys(void)
 }
 
 /* Writes @text to the file @name in the host's own directory, and mounts that file over
- * @path. If @path does not exist, no program reads it, so nothing is done.
+ * @path. If @path does not exist, no program reads it, so this does nothing. Returns 0 or
+ * -errno.
  */
 static int put_over(const char *name, const char *path, const char *text)
 {
@@ -229,8 +233,8 @@ static int write_hosts(unsigned hosts)
 	return put_over("hosts", "/etc/hosts", text);
 }
 
-/* Gives the host a boot id of its own. MPI libraries take hosts with the same boot id for
- * one machine, and would use shared memory instead of the network.
+/* Gives the host a boot id of its own. MPI libraries would take hosts with the same boot
+ * id for one machine, and use shared memory instead of the network.
  */
 static int write_boot_id(unsigned host)
 {
@@ -246,8 +250,8 @@ static int write_boot_id(unsigned host)
 	return put_over("boot_id", "/proc/sys/kernel/random/boot_id", text);
 }
 
-/* Makes links in RN_LAB_BIN. Their names are those of the commands by which launchers
- * start programs on another host.
+/* Makes links to this program in RN_LAB_BIN. Their names, such as ssh, are those of the
+ * commands by which MPI launchers start programs on another host.
  */
 static int link_agents(void)
 {
@@ -265,8 +269,8 @@ static int link_agents(void)
 	return 0;
 }
 
-/* Sets up host name, hosts file, shared memory and boot id of a host. Runs in the child
- * of clone_keeper().
+/* Sets up host name, hosts file, shared memory and boot id of a host. Runs in its keeper
+ * (the child of clone_keeper()).
  */
 static int set_up_namespace(unsigned host, unsigned hosts, char *err, size_t err_len)
 {
@@ -316,8 +320,8 @@ static int enter_namespace(pid_t keeper, const char *what, int flag)
 
 /* Enters the mount namespace of process @keeper, with the root directory of that process
  * and the working directory @dir. Entering makes the top of the namespace the root
- * directory. In a lab that was started in a chroot() environment that is another
- * directory, so chroot() is called, too. Returns 0 or -errno.
+ * directory. If the lab was started in a chroot() environment, that is the wrong
+ * directory, so this also calls chroot(). Returns 0 or -errno.
  */
 static int join_mounts(pid_t keeper, const char *dir)
 {
@@ -335,7 +339,9 @@ static int join_mounts(pid_t keeper, const char *dir)
 	return rc;
 }
 
-/* Enters the namespaces of a keeper, and changes back to the current directory. */
+/* Enters the namespaces of a host, which process @keeper holds, and changes back to the
+ * current directory.
+ */
 static int enter_host(pid_t keeper, char *err, size_t err_len)
 {
 	char dir[PATH_MAX];
@@ -382,7 +388,9 @@ int rn_lab_keep_capabilities(void)
 }
 
 /* -------------------------------------------------- keepers and processes of a host */
-/* Result of a step that a keeper does, reported to the main process. */
+/* What a keeper (the sleeping process of a host) reports to the main process of the lab
+ * after a step of its work.
+ */
 struct report {
 	int rc;
 	unsigned by;
@@ -424,8 +432,8 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 	char name[16], go;
 	sigset_t all;
 
-	/* All signals are blocked, because a program may send a signal to all processes,
-	 * and the keeper must not end then.
+	/* All signals are blocked: a program on a host may send a signal to all
+	 * processes, and the keeper must not end then.
 	 */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -541,7 +549,7 @@ static int put_host(const char *name, unsigned host)
 	return setenv(name, text, 1);
 }
 
-/* Extends PATH. Before the old value comes the directory of the commands that run
+/* Extends PATH: before the old value comes the directory of the commands that run
  * programs on other hosts (ssh, rsh), behind it the directory of rocin.
  */
 static int set_path(void)
@@ -635,8 +643,8 @@ int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len
 enum {
 	SNAPLEN = 65535,
 	BUFFER = 32 << 20,
-	/* Time in ms after which the kernel passes on a block of packets that is
-	 * not full.
+	/* Time in ms after which the kernel hands over a block of packets that is not
+	 * full.
 	 */
 	BLOCK_MS = 10,
 	FLUSH_AT = 1 << 16,
@@ -731,8 +739,8 @@ static int take_all(struct capture *c)
 	return all;
 }
 
-/* Writes packets to the file until SIGTERM comes. Then writes those that are still in the
- * kernel's buffer, and ends the process.
+/* Writes captured packets to the file until SIGTERM comes. Then writes those that are
+ * still in the kernel's buffer, and ends the process.
  */
 _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 {
@@ -745,7 +753,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 		poll(p, RN_ARRAY_SIZE(p), -1);
 		take_all(c);
 	}
-	/* The number of reads is limited, because programs may go on sending. */
+	/* At most LAST_LOOKS times, because programs may go on sending. */
 	for (unsigned i = 0; i < LAST_LOOKS && poll(p + 1, 1, 3 * BLOCK_MS) > 0; i++)
 		take_all(c);
 	pcap_stats(c->pcap, &stat);
@@ -757,7 +765,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 	_exit(c->rc ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Starts the capture process. All signals must be blocked in the caller. */
+/* Starts the capture process. The caller must have blocked all signals. */
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len)
 {

@@ -40,11 +40,11 @@ enum {
 #define RN_LAB_NET6 "fd86::"
 #define RN_LAB_INTERFACE "eth0"
 
-/* How the link of each host treats the packets that the host sends. */
+/* What the link of each host does to the packets that the host sends. */
 struct rn_lab_link {
 	uint32_t mtu;
-	/* Number of packets in a million that are lost; @reorder: number that
-	 * are reordered.
+	/* Number of packets in a million that are lost, and (@reorder) that are
+	 * reordered.
 	 */
 	uint32_t loss, reorder;
 	rn_ns delay;   /* delay in ns; 0: none */
@@ -54,7 +54,7 @@ struct rn_lab_link {
 
 /* A program to be run on a host. */
 struct rn_lab_command {
-	unsigned host;	 /* number of the host from 0; its name has this number plus 1 */
+	unsigned host;	 /* number of the host from 0; the name of host 0 is "h1" */
 	char **argv;	 /* arguments of the program; the array ends with NULL */
 	bool is_awaited; /* later commands start only when this one is ready */
 	bool is_shell;	 /* the command is interactive and gets the terminal */
@@ -77,9 +77,8 @@ struct rn_lab_args {
 };
 
 /* ------------------------------------------------------------ namespaces of the lab */
-/* Functions that make, set up and enter the namespaces of a lab; see namespaces(7).
- *
- * All but rn_lab_clone() return 0, or -errno with an error text in @err, unless their
+/* Functions that make, set up and enter the namespaces of a lab; see namespaces(7). All
+ * but rn_lab_clone() return 0, or -errno with an error text in @err, unless their
  * comments say otherwise.
  */
 
@@ -94,8 +93,8 @@ struct rn_lab_args {
 struct rn_lab_user {
 	uid_t uid;
 	gid_t gid;
-	/* The lab has a user namespace. It needs one if the user may not make the other
-	 * namespaces without it.
+	/* The lab has a user namespace, because without one the user may not make the
+	 * other namespaces.
 	 */
 	bool has_ns;
 };
@@ -108,8 +107,8 @@ struct rn_lab_user {
  */
 pid_t rn_lab_clone(struct rn_lab_user *user);
 
-/* Writes to @text why namespaces are refused, and what the user can do. @err: the errno
- * that rn_lab_clone() has set, or that of a call by a process in the namespaces.
+/* Writes to @text why the system refuses namespaces, and what the user can do. @err: the
+ * errno that rn_lab_clone() has set, or that of a call by a process in the namespaces.
  */
 void rn_lab_say_refused(int err, char *text, size_t len);
 
@@ -117,11 +116,14 @@ void rn_lab_say_refused(int err, char *text, size_t len);
  */
 int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len);
 
-/* Returns the process id of the keeper of @host in the PID namespace of the lab. */
+/* Returns the process id of the keeper of @host (its sleeping process), as processes in
+ * the lab see it.
+ */
 pid_t rn_lab_keeper_pid(unsigned host);
 
-/* Lets programs of an ordinary user keep, in the lab, the capabilities of a network
- * administrator. Returns 0, or -errno without an error text.
+/* Lets the programs of an ordinary user keep capabilities in the lab: those for
+ * administering the network, for entering namespaces and for debugging. Returns 0, or
+ * -errno without an error text.
  */
 int rn_lab_keep_capabilities(void);
 
@@ -150,12 +152,12 @@ struct rn_lab_stream {
 /* Initialises a stream, which will close @from. */
 void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *prefix);
 
-/* Reads what is there to read, and writes its complete lines. Returns 0, or -errno of
- * writing, such as -EPIPE.
+/* Reads what the program has written so far, and writes its complete lines to s->to.
+ * Returns 0, or -errno of writing, such as -EPIPE.
  */
 int rn_lab_stream_read(struct rn_lab_stream *s);
 
-/* Copies everything that is left, including an incomplete line. */
+/* Writes everything that is left, including an incomplete line. */
 int rn_lab_stream_end(struct rn_lab_stream *s);
 
 /* ------------------------------------------------------------ programs on the hosts */
@@ -167,7 +169,7 @@ struct rn_lab_program {
 	bool has_ended;
 	int status; /* exit status; after a signal, 128 plus its number, as in a shell */
 	rn_ns begin, end;
-	/* number of listening TCP sockets on its host before it started */
+	/* number of TCP sockets that listened on its host before it was started */
 	unsigned listeners;
 	struct rn_lab_stream out, err;
 };
@@ -188,13 +190,14 @@ struct rn_lab_program {
 int rn_lab_hosts_make(const struct rn_lab_args *args, unsigned *by, char *err,
 		      size_t err_len);
 
-/* Some properties of links cannot be implemented by the kernel. For these, sets fault
- * rules in the rocind of each host. Returns 0, or -errno with an error text in @err.
+/* Sets fault rules (`rocin fault') in the rocind of each host, for those properties of
+ * links that the kernel cannot implement. Returns 0, or -errno with an error text in
+ * @err.
  */
 int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len);
 
-/* Enters the namespaces of @host. The caller is a child process that will be a program on
- * that host. Returns 0, or -errno with an error text in @err.
+/* Enters the namespaces of @host. Called in a child process, which will execute a program
+ * on that host. Returns 0, or -errno with an error text in @err.
  */
 int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 		       size_t err_len);
@@ -208,19 +211,19 @@ int rn_lab_host_become(const struct rn_lab_args *args, unsigned host, char *err,
 int rn_lab_capture_start(const char *path, bool quiet, pid_t *pid, char *err,
 			 size_t err_len);
 
-/* Ends the process @pid that rn_lab_capture_start() has started. Before it ends, it
- * writes the packets that have passed so far, and reports their number. Returns 0 or
- * -errno.
+/* Ends the process @pid, which rn_lab_capture_start() has started. Before that process
+ * ends, it writes the packets that have passed so far, and reports their number. Returns
+ * 0 or -errno.
  */
 int rn_lab_capture_stop(pid_t pid);
 
 /* ---- The network: a switch (bridge), and a link to each host ---- */
 
-/* The means by which a link gets the properties in rn_lab_link. */
+/* What gives a link the properties in rn_lab_link. */
 enum {
 	RN_LAB_BY_NETEM = 1 << 0, /* netem emulates delay, loss, reordering and rate */
 	RN_LAB_BY_TBF = 1 << 1,	  /* tbf limits the rate */
-	/* fault rules in the devices achieve all but the rate */
+	/* fault rules in the RDMA devices of the host implement all but the rate */
 	RN_LAB_BY_RULES = 1 << 2,
 };
 
@@ -238,7 +241,9 @@ int rn_lab_net_open(struct nl_sock **nl);
 int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
 		       size_t err_len);
 
-/* Makes a link from the switch to @host. @keeper: process id of the host's keeper. */
+/* Makes a link from the switch to @host. @keeper: process id of the host's keeper, which
+ * holds its network namespace.
+ */
 int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
 		      pid_t keeper, char *err, size_t err_len);
 
@@ -248,25 +253,27 @@ int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsign
 void rn_lab_net_prepare(bool has_ipv6);
 
 /* Sets addresses, routes and the queueing discipline of a host. Must be called in the
- * host's network namespace, after it has got its link. Sets *@by to the means by which
- * the link delays or drops packets (RN_LAB_BY_...), or to 0 if it does neither.
+ * host's network namespace, after rn_lab_cable_make() has made its link. Sets *@by to the
+ * means by which the link delays or drops packets (RN_LAB_BY_...), or to 0 if it does
+ * neither.
  */
 int rn_lab_host_connect(const struct rn_lab_link *link, unsigned host, unsigned *by,
 			char *err, size_t err_len);
 
 /* Writes fault rules to @text that have the same effect as @link, in the language of
- * rocin-fault(5), one per line. The text is empty if the link has no effect. The random
- * seed is different for each @host. Returns the length of the text.
+ * rocin-fault(5), one per line. If @link neither delays nor drops packets, @text is
+ * empty. The random seed is different for each @host. Returns the length of the text.
  */
 int rn_lab_link_rules(const struct rn_lab_link *link, unsigned host, char *text,
 		      size_t len);
 
-/* Returns the number of the host with the name or address @name, or -1 if there is none.
+/* Returns the number (from 0) of the host with the name or address @name, or -1 if there
+ * is none.
  */
 int rn_lab_host_number(const char *name, unsigned hosts);
 
-/* Writes the properties of @link as text. It is empty if the link has none. Returns its
- * length.
+/* Writes the properties of @link as text, such as its delay and loss. The text is empty
+ * if the link has none. Returns the length of the text.
  */
 int rn_lab_link_text(const struct rn_lab_link *link, char *text, size_t len);
 

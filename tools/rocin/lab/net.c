@@ -62,8 +62,8 @@ static void put_text(struct nl_msg *m, int type, const char *text)
 	put_attribute(m, type, text, strlen(text) + 1);
 }
 
-/* Begins a nested attribute, which nla_nest_end() ends. It is used in place of
- * nla_nest_start(), which would set the flag NLA_F_NESTED; ip(8) and tc(8) do not set it.
+/* Begins a nested attribute, which nla_nest_end() ends. nla_nest_start() would set the
+ * flag NLA_F_NESTED, which ip(8) and tc(8) do not set.
  */
 static struct nlattr *begin_nested(struct nl_msg *m, int type)
 {
@@ -73,8 +73,8 @@ static struct nlattr *begin_nested(struct nl_msg *m, int type)
 	return at;
 }
 
-/* Callback of libnl: stores the error number of the kernel, because libnl would convert
- * it to one of its own, smaller set.
+/* Callback of libnl for an error message of the kernel: stores the kernel's error number,
+ * because libnl would convert it to one of its own, smaller set.
  */
 static int note_errno(struct sockaddr_nl *from, struct nlmsgerr *answer, void *error)
 {
@@ -110,8 +110,8 @@ int rn_lab_net_open(struct nl_sock **nl)
 }
 
 /* --------------------------------------------------- loss, delay and rate of a link */
-/* The properties of a link in three forms: options of queueing disciplines (tc-netem(8),
- * tc-tbf(8)), rules of rocin-fault(5), and text.
+/* The properties of a link (loss, delay, rate) in three forms: options of queueing
+ * disciplines (tc-netem(8), tc-tbf(8)), rules of rocin-fault(5), and text.
  */
 
 enum {
@@ -123,8 +123,9 @@ enum {
 	TBF_BURST_MIN = 16 << 10,
 	/* maximum number of bytes in the queue, as in a large switch */
 	TBF_QUEUE = 4 << 20,
-	/* Delay in us, for a link that shall reorder packets but has no delay: netem
-	 * reorders by sending some packets without the delay of the others.
+	/* Delay in us of a link that is to reorder packets and has no delay. netem
+	 * reorders by sending some packets without the delay of the others, so it needs
+	 * one.
 	 */
 	REORDER_DELAY_US = 100,
 };
@@ -183,7 +184,7 @@ struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link)
 
 struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link)
 {
-	/* a burst of as many bytes as pass in a millisecond */
+	/* A burst may have as many bytes as the rate allows in a millisecond. */
 	uint64_t bytes = link->rate / 8, burst = bytes / 1000;
 	struct tc_tbf_qopt opt = {
 		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,
@@ -362,8 +363,8 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	put_text(m, IFLA_INFO_KIND, "bridge");
 	data = begin_nested(m, IFLA_INFO_DATA);
 	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
-	/* Turns multicast snooping off, because there is no querier. All ports then get
-	 * all multicast packets.
+	/* Turns multicast snooping off, so that all ports get all multicast packets:
+	 * snooping needs a querier, and there is none.
 	 */
 	put_attribute(m, IFLA_BR_MCAST_SNOOPING, "", 1);
 	nla_nest_end(m, data);
@@ -452,8 +453,8 @@ static int add_address(struct nl_sock *nl, int index, int family, const void *ad
 	return send_message(nl, m);
 }
 
-/* Adds a route for multicast packets. Without it they have no interface, because programs
- * that join a group rarely name one.
+/* Adds a route for multicast packets, which gives them an interface: programs that join a
+ * group rarely name one.
  */
 static int add_group_route(struct nl_sock *nl, int index)
 {
@@ -510,8 +511,8 @@ static int await_carrier(void)
 }
 
 /* Installs the queueing discipline of a link. netem implements all properties of the
- * link. If the kernel has no netem, tbf limits the rate, and fault rules in the devices
- * do the rest. Sets *@by to what is used.
+ * link. If the kernel has no netem, tbf limits the rate, and fault rules in the RDMA
+ * devices do the rest. Sets *@by to what is used (RN_LAB_BY_...).
  */
 static int set_queueing(struct nl_sock *nl, int index, const struct rn_lab_link *link,
 			unsigned *by, char *err, size_t err_len)

@@ -17,7 +17,8 @@ void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *p
 	snprintf(s->prefix, sizeof(s->prefix), "%s", prefix);
 }
 
-/* Removes the first @n bytes from @count buffers. */
+/* Removes the first @n bytes from the @count buffers of @iov, which writev() has written.
+ */
 static void advance(struct iovec *iov, size_t count, size_t n)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -29,8 +30,8 @@ static void advance(struct iovec *iov, size_t count, size_t n)
 	}
 }
 
-/* Writes a line with its prefix by one call, so that output of other processes cannot
- * come between.
+/* Writes a line with its prefix by one system call, so that output of other processes
+ * cannot come between.
  */
 static int write_line(const struct rn_lab_stream *s, const char *line, size_t len)
 {
@@ -55,8 +56,8 @@ static int write_line(const struct rn_lab_stream *s, const char *line, size_t le
 	return 0;
 }
 
-/* Writes the complete lines in the buffer. If an incomplete line fills the buffer, writes
- * that, too.
+/* Writes the complete lines that are in the buffer. If an incomplete line fills the
+ * buffer, writes that line, too.
  */
 static int write_lines(struct rn_lab_stream *s)
 {

@@ -60,8 +60,8 @@ static unsigned count_listeners(unsigned host)
 	return count;
 }
 
-/* Returns true if the program is ready, so that its client can be started: it listens on
- * a TCP port, has ended, or has run for READY_AFTER.
+/* Returns true if the program is ready, so that the next program (such as its client) can
+ * be started: it listens on a TCP port, has ended, or has run for READY_AFTER.
  */
 static bool is_ready(const struct rn_lab_program *p)
 {
@@ -70,8 +70,8 @@ static bool is_ready(const struct rn_lab_program *p)
 }
 
 /* ------------------------------------------------------ functions for the new process */
-/* Restores the signal handlers and the signal mask. The lab has changed them in order to
- * read signals from a descriptor.
+/* Restores the signal handlers and the signal mask in a new process. The main process of
+ * the lab has blocked signals, because it reads them from a descriptor.
  */
 static void restore_signals(void)
 {
@@ -82,8 +82,8 @@ static void restore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Puts this process into a new process group, to which the lab sends signals. If it is a
- * shell, its group also gets the terminal.
+/* Puts this process into a new process group, to which the lab sends signals. If the
+ * process is a shell, its group also becomes the foreground group of the terminal.
  */
 static void lead_group(bool is_shell)
 {
@@ -105,7 +105,8 @@ static void connect_streams(int out, int err)
 	dup2(err, STDERR_FILENO);
 }
 
-/* Executes the program on its host. Returns only if that failed, with an exit status. */
+/* Executes the program @c on its host. Returns only if that failed, with an exit status.
+ */
 static int exec_on_host(const struct rn_lab_args *args, const struct rn_lab_command *c)
 {
 	static struct rn_launch launch;
@@ -205,9 +206,8 @@ static void print_note(const struct rn_lab_args *args, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* Returns a text about the means by which links delay or drop packets. Fault rules act
- * only on packets of RDMA devices, so their text says that other packets are not
- * affected.
+/* Returns a text about the means (@by, bits RN_LAB_BY_...) by which links delay or drop
+ * packets. Fault rules act only on packets of RDMA devices, and the text says so.
  */
 static const char *means_text(unsigned by)
 {
@@ -293,8 +293,8 @@ static int print_report(FILE *to, const void *report)
 		       : 0;
 }
 
-/* Writes the report as JSON to the file that args->json names. Returns 0, or -errno after
- * an error message.
+/* Writes the report of the run as JSON to the file that args->json names. Returns 0, or
+ * -errno after an error message.
  */
 static int report_json(const struct rn_lab_args *args, const struct rn_lab_program *all,
 		       unsigned count, unsigned by, int status, rn_ns time)
@@ -340,8 +340,9 @@ struct lab {
 	unsigned by;
 	pid_t capture; /* process id of the capture process; 0: none */
 	int signals, lifeline;
-	/* Time of the start; time of the time limit; and time at which programs that have
-	 * got a signal to end are killed (RN_NEVER: they have got none).
+	/* @begin: start of the lab. @timeout: when the time limit of the user is over.
+	 * @grace: when programs are killed that were told to end; RN_NEVER: none were
+	 * told.
 	 */
 	rn_ns begin, timeout, grace;
 	/* Exit status after a signal or after the time limit. 0: the exit status is that
@@ -353,7 +354,7 @@ struct lab {
 };
 
 /* ------------------------------------------------------------------------ programs */
-/* Sends @sig to all programs, and sets the time until which they must end. */
+/* Sends the signal @sig to all programs, and sets the time until which they must end. */
 static void end_all(struct lab *lab, int sig)
 {
 	lab->is_over = true;
@@ -375,7 +376,8 @@ static void note_end(struct lab *lab, struct rn_lab_program *p, int wait_status)
 		end_all(lab, SIGTERM);
 }
 
-/* Reaps all processes that have ended, including those that programs have left running.
+/* Reaps all processes that have ended. Processes that programs have left running are
+ * among them, because this is process 1 of the namespace.
  */
 static void reap(struct lab *lab)
 {
@@ -391,7 +393,7 @@ static void reap(struct lab *lab)
 	}
 }
 
-/* Starts the programs that are due, in their order. Returns true while the next program
+/* Starts the programs whose turn it is, in their order. Returns true while the next one
  * must wait until the one before it is ready.
  */
 static bool start_due(struct lab *lab)
@@ -557,8 +559,8 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* If packets are dropped, reordered or captured, turns off GSO, because a super-packet
- * would be treated as one packet.
+/* Turns off GSO if packets are dropped, reordered or captured at the switch: a
+ * super-packet would be treated as one packet there.
  */
 static void choose_packets(const struct lab *lab)
 {
@@ -628,9 +630,9 @@ int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "rocin lab");
-	/* The lab gets a process group of its own. So Ctrl-C does not reach it directly,
-	 * but only as the signal that the process outside passes on. Otherwise each
-	 * Ctrl-C would come twice, and the second one kills.
+	/* The lab gets a process group of its own, so that Ctrl-C does not reach it
+	 * directly, but only by the process outside, which passes signals on. Otherwise
+	 * each Ctrl-C would come twice, and the second one kills.
 	 */
 	setpgid(0, 0);
 	lab.signals = open_signals();

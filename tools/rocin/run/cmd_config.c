@@ -119,7 +119,8 @@ static const struct variable {
 };
 /* clang-format on */
 
-/* The value of a setting, and the place from which it comes. */
+/* The value of a setting, and where it comes from (such as "default" or "environment").
+ */
 struct finding {
 	char value[PATH_MAX];
 	const char *source;
@@ -147,8 +148,8 @@ static void find_rocind(struct finding *f)
 		snprintf(f->value, sizeof(f->value), "none: %.400s", err);
 }
 
-/* Finds out how large a receive buffer the kernel grants to a socket that is set up as
- * rocind does it (group.c of rocind).
+/* Finds out how large a receive buffer the kernel grants to a socket if it is set up in
+ * the same way as a socket of rocind (rocind/net/group.c).
  */
 static void find_rcvbuf(struct finding *f)
 {

@@ -63,8 +63,8 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Warns that Rocin cannot check the program. Without the warning, the program would seem
- * to have no mistakes.
+/* Called if LD_PRELOAD does not work in the whole program. Warns if the user has asked
+ * for checks of the program: without the warning, it would seem to have no mistakes.
  */
 static void say_unwatched(const char *text)
 {
@@ -80,7 +80,9 @@ static void say_unwatched(const char *text)
 		rn_complain("%s; nothing of it is validated", text);
 }
 
-/* Refuses a program that could run, but would not find the devices. */
+/* Refuses a program that could run, but in which LD_PRELOAD does not work, so that it
+ * would not find the devices.
+ */
 static int check_program(const struct run_args *args)
 {
 	char path[PATH_MAX], text[RN_PROGRAM_TEXT_MAX];

@@ -13,7 +13,7 @@
 #include "tools/rocin/common/launch.h"
 
 /* ---------------------------------------------------------------- reading ELF files */
-/* Parts of an ELF file that determine the effect of LD_PRELOAD. */
+/* What an ELF file says about the effect of LD_PRELOAD. */
 
 enum {
 	LOADER_MAX = 256
@@ -21,8 +21,8 @@ enum {
 
 struct elf {
 	bool is_elf;
-	/* The file is for another word size than this program. The members below are not
-	 * valid then.
+	/* The file is for another word size than this program (32 or 64 bits). The
+	 * members below are not valid then.
 	 */
 	bool is_other_class;
 	uint16_t machine; /* EM_* constant in the ELF header; 0: unknown */
@@ -45,8 +45,8 @@ static bool read_at(int fd, void *to, size_t len, uint64_t at)
 	return at <= INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Reads the string at offset @at of the file into @to, which has @len bytes. @to becomes
- * "" if the string does not fit.
+/* Reads the string at offset @at of the file into @to, which has @len bytes. If the
+ * string does not fit, or cannot be read, @to becomes "".
  */
 static void read_string(int fd, char *to, size_t len, uint64_t at)
 {
@@ -195,7 +195,7 @@ static bool find_in_path(const char *program, char *path, size_t len)
 	return false;
 }
 
-/* Is this the loader of musl, /lib/ld-musl-x86_64.so.1? */
+/* Returns true if @loader is the dynamic loader of musl, /lib/ld-musl-x86_64.so.1. */
 static bool is_musl(const char *loader)
 {
 	const char *base = strrchr(loader, '/');
@@ -284,8 +284,8 @@ static const char *const sentences[] = {
 			  "it ask libibverbs",
 };
 
-/* Finds the interpreter that the first line of a script ("#!") names. If that is env(1),
- * finds the program that env would start. Returns false if the file is no such script.
+/* Finds the interpreter that the first line of a script ("#!") names. If it is env(1),
+ * finds the program that env would start. Returns false if the file has no such line.
  */
 static bool find_interpreter(const char *path, char *interpreter, size_t len)
 {
@@ -314,8 +314,9 @@ static bool is_script(const char *path)
 	return find_interpreter(path, interpreter, sizeof(interpreter));
 }
 
-/* Checks the interpreter of a script. The interpreter may itself be a script, up to the
- * depth that the kernel allows. Returns the fault that was found, or RN_PROGRAM_OK.
+/* Checks the interpreter of the script @path. The interpreter may itself be a script, up
+ * to the depth that the kernel allows. Returns what is wrong with an interpreter, with an
+ * error text in @text; or RN_PROGRAM_OK.
  */
 static enum rn_program_fault script_fault(const char *path, char *text, size_t text_len)
 {

@@ -19,7 +19,7 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
 
-/* Options that only set a variable, which is read by the plugin. */
+/* Options that only set an environment variable, which is read by the plugin. */
 enum {
 	OPT_PCAP = 0x100,
 	OPT_FAULT,
@@ -147,7 +147,9 @@ static int add_rule(const char *rule)
 	return rc;
 }
 
-/* Parses a number of bytes with an optional unit. */
+/* Sets ROCIN_RECORD_LIMIT, the maximum size of a recording. @text: a number of bytes with
+ * an optional unit (K, M or G).
+ */
 static error_t set_limit(const char *text, struct argp_state *state)
 {
 	static const char units[] = "KMG";
@@ -194,9 +196,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp rn_run_settings_argp = { .options = options, .parser = parse_option };
 
-/* Sets ROCIN_PCIE to the text of the knobs. If it named a file, the program may not be
- * able to read that: it may run in another directory, and a pipe can be read only once.
- * Returns 0, or -ENOMEM with an error text in @err.
+/* Sets ROCIN_PCIE to the knobs (settings of the PCIe model) as text. If the variable
+ * named a file, the program might not be able to read it: it may run in another
+ * directory, and a pipe can be read only once. Returns 0, or -ENOMEM with an error text
+ * in @err.
  */
 static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 {
@@ -210,7 +213,8 @@ static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 }
 
 /* Checks ROCIN_PCIE and the rules about device memory, because with a wrong one every
- * device of the program would fail to open. Sets *@parsed to the knobs.
+ * device of the program would fail to open. Sets *@parsed to the knobs, the settings of
+ * the PCIe model.
  */
 static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 {
@@ -228,13 +232,13 @@ static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 	return rc;
 }
 
-/* The machine that is used if the user names none. It is one for GPU computing in a data
- * centre: GPU and NIC share a switch, and nothing is ordered for running kernels. All
- * writes are as late as the rules allow.
+/* The PCIe settings of the sanitizer if the user has chosen none. They describe a machine
+ * for GPU computing in a data centre: GPU and NIC share a switch, and nothing is ordered
+ * for running kernels. All writes are as late as the rules allow.
  */
 #define DEFAULT_MACHINE "typical,gpu.ordering=none,driver=adversarial"
 
-/* Checks a file of suppressions, if there is one. */
+/* Checks the file of suppressions @path; "": there is none. */
 static int check_suppressions(const char *path, char *err, size_t err_len)
 {
 	static struct rn_suppress suppress;
@@ -243,7 +247,9 @@ static int check_suppressions(const char *path, char *err, size_t err_len)
 		     : 0;
 }
 
-/* Checks that the sanitizer has a PCIe mode that delays data, which it needs. */
+/* Checks that the sanitizer, if it is on, has PCIe settings with which data is delayed;
+ * without them it would find nothing.
+ */
 static int check_sanitize(char *err, size_t err_len)
 {
 	const char *text = getenv(SANITIZE), *knobs = getenv("ROCIN_PCIE");
