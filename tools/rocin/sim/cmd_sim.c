@@ -23,9 +23,7 @@ struct sim_args {
 	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
 	uint64_t until; /* number of calls to replay; 0: all */
-	/* Options of --incast. If the number of senders is 0, the user has not given
-	 * --incast.
-	 */
+	/* Options of --incast. senders is 0 if the user has not given --incast. */
 	struct rn_sim_incast incast;
 	struct rn_sim_fat_tree fat_tree;
 };
@@ -201,8 +199,8 @@ static void report_failure(struct rn_world *w, const struct sim_args *args,
 	}
 }
 
-/* The command that repeats the run. It is printed if an assertion of the transport ends
- * the program.
+/* The command that repeats the run. on_abort() prints it if an assertion of the transport
+ * ends the program.
  */
 static char last_words[128];
 
@@ -257,15 +255,15 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	report_failure(w, args, sum, &plan, &r);
 }
 
-/* Context of run_line(). */
+/* Context of run_line(), which is called for each line of a file of seeds. */
 struct seed_file {
 	struct rn_world *w;
 	const struct sim_args *args;
 	struct sim_sum *sum;
 };
 
-/* Runs the world of the seed that a line of a file contains. Returns 0, or RN_EXIT_USAGE
- * after an error message.
+/* Runs the world (simulated network) of the seed that a line of the file contains.
+ * Returns 0, or RN_EXIT_USAGE after an error message.
  */
 static int run_line(void *ctx, char *line, unsigned number)
 {

@@ -39,7 +39,7 @@ static void add_result(struct rn_connections_result *sum,
 	sum->reboots += r->reboots;
 }
 
-/* Reports a seed that failed, with the command that repeats it. */
+/* Reports that the run of a seed has failed, with the command that repeats it. */
 static void report_failure(const struct rn_sim_connections *args, uint64_t seed,
 			   const struct rn_connections_result *r, struct sum *sum)
 {

@@ -19,8 +19,8 @@
 
 enum {
 	/* Maximum loss in packets per million, on each of up to six links between two
-	 * hosts. If it were much higher, a request could fail by chance although it is
-	 * repeated, which would be no error of the transport.
+	 * hosts. With a much higher loss, a request could fail by chance although it is
+	 * sent again several times, and that would be no error of the transport.
 	 */
 	LOSS_MAX = 10000,
 	FLAPS_MAX = 10000,
@@ -110,7 +110,7 @@ static const char *traffic_name(const struct rn_fat_tree_result *r)
 	return r->traffic == RN_FAT_TREE_INCAST ? "incast" : "permutation";
 }
 
-/* Prints the command that repeats this run. */
+/* Prints the command that repeats the run @s, which has failed. */
 static void print_failure(const struct seed_run *s)
 {
 	printf("rocin sim --topology %s%u --hosts %u --seeds %" PRIu64, prefix, s->cfg.k,
@@ -189,7 +189,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Runs one seed. Returns 0 or -ENOMEM. */
+/* Runs the simulation of one seed. Returns 0 or -ENOMEM. */
 static int run_seed(struct seed_run *s)
 {
 	bool shows = isatty(STDERR_FILENO);

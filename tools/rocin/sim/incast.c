@@ -14,8 +14,8 @@
 #include "tools/rocin/common/html.h"
 
 /* ------------------------------------------------------- picture of rates and queue */
-/* The functions below draw a picture: the rates of the senders and the length of the
- * queue over time.
+/* The functions below draw a picture: the rates of the senders, and the length of the
+ * queue of the link that they share, over time.
  */
 
 enum {
@@ -35,8 +35,8 @@ enum {
 	STEPS = 4, /* number of grid intervals */
 };
 
-/* A column of the picture, which shows one run: the rates above the queue. Runs are side
- * by side.
+/* A column of the picture, which shows one run: the rates above the length of the queue.
+ * The runs (without and with congestion control) are side by side.
  */
 struct column {
 	const char *title;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sim.h - the variants of `rocin sim`, besides random networks of devices (cmd_sim.c). */
+/* sim.h - the variants of `rocin sim' that do not simulate random networks of devices
+ * (those are in cmd_sim.c).
+ */
 #ifndef RN_SIM_H
 #define RN_SIM_H
 
@@ -12,7 +14,7 @@
 #include "sim/fabric/incast.h"
 
 /* --------------------------------------------------------------- rocin sim --incast */
-/* Options of `rocin sim --incast`: several senders share a link, without and with
+/* Options of `rocin sim --incast': several senders share a link, without and with
  * congestion control.
  */
 
@@ -62,7 +64,9 @@ enum {
 	RN_OPT_PFC,
 };
 
-/* Parses an option of this variant, as an argp parser does; also ARGP_KEY_END. */
+/* Parses an option of `rocin sim --topology' in the way of an argp parser. Must also be
+ * called with ARGP_KEY_END.
+ */
 error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 			      struct argp_state *state);
 
@@ -78,8 +82,8 @@ struct rn_sim_replay {
 	bool trace, json;
 };
 
-/* Replays the recording. Returns 0 if the core has done the same as in the recording,
- * else RN_EXIT_FAILURE.
+/* Replays the recording. Returns 0 if the transport has done the same as when it was
+ * recorded, else RN_EXIT_FAILURE.
  */
 int rn_sim_replay(const struct rn_sim_replay *args);
 

@@ -31,8 +31,8 @@ enum {
  * windows, which rdma(8) does not list, are shown, but without their R_Key, which changes
  * with each bind and is not in the page.
  */
-/* Kinds of objects: those of enum rn_stats_kind, and queue pairs. A set of kinds is a sum
- * of 1u << KIND.
+/* Kinds of objects: those of enum rn_stats_kind, and queue pairs. A set of kinds is a bit
+ * set in which the bit 1u << KIND stands for a kind.
  */
 enum {
 	RESOURCE_QP = RN_STATS_KIND_COUNT,
@@ -44,8 +44,8 @@ static const char *const kind_name[] = {
 	[RN_STATS_SRQ] = "srq", [RN_STATS_MW] = "mw", [RESOURCE_QP] = "qp",
 };
 
-/* Returns the set that consists of the kind with the name @word, such as "mr"; 0 if there
- * is no such kind.
+/* Returns the set that has only the kind named @word, such as "mr"; 0 if there is no such
+ * kind.
  */
 static unsigned resource_kind(const char *word)
 {
@@ -55,8 +55,8 @@ static unsigned resource_kind(const char *word)
 	return 0;
 }
 
-/* Returns true if this version knows the kind of the record. Records of a later version,
- * or of a program that writes invalid data, are ignored everywhere.
+/* Returns true if this version knows the kind of the object. Other records, from a later
+ * version or from a program that writes invalid data, are ignored everywhere.
  */
 static bool is_known(const struct rn_stats_object *o)
 {
@@ -154,7 +154,7 @@ static void print_kind(const struct rn_stats_client *client, unsigned kind)
 	}
 }
 
-/* Prints the objects of a program whose kinds are in the set @kinds. */
+/* Prints the objects of a program, of all kinds that are in the set @kinds. */
 static void print_resources(const struct rn_stats_client *client, unsigned kinds)
 {
 	for (unsigned kind = RN_STATS_PD; kind < RN_STATS_KIND_COUNT; kind++)
@@ -221,8 +221,8 @@ static json_t *object_json(const struct rn_stats_object *o)
 	return json;
 }
 
-/* Adds one array for each kind in the set @kinds to a JSON object. Queue pairs are left
- * out, because they are elsewhere in it.
+/* Adds an array of objects for each kind in the set @kinds to the JSON object of a
+ * program. Queue pairs are left out, because the object has them already.
  */
 static void add_resources_json(json_t *to, const struct rn_stats_copy *copy,
 			       unsigned kinds)
@@ -272,7 +272,9 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Ends the program with a usage error if options exclude each other. */
+/* Ends the program with a usage error if the user has given options that exclude each
+ * other.
+ */
 static void check_args(const struct stat_args *args, struct argp_state *state)
 {
 	if (args->prometheus &&
@@ -344,7 +346,9 @@ static const struct argp argp = {
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
-/* A report, and the values of the previous report, from which rates are computed. */
+/* What is printed in a report, and the values of the report before, from which rates are
+ * computed.
+ */
 struct report {
 	const struct stat_args *args;
 	json_t *clients;
@@ -363,8 +367,8 @@ static void print_counters(const struct report *r, const struct rn_stats_client 
 		if (!value && !r->args->all)
 			continue;
 		printf("  %-28s %12" PRIu64, rn_stat_name[i], value);
-		/* If the counter is smaller than before, it belongs to a new process that
-		 * has the same process id.
+		/* If the counter is smaller than in the report before, it belongs to a
+		 * new process that has the same process id.
 		 */
 		if (r->args->watch > 0 && old && r->seconds > 0 &&
 		    value >= old->copy.page.counter[i])
@@ -383,8 +387,8 @@ static const char *cc_phase_name(const struct rn_stats_qp *qp)
 	return qp->cc_phase < RN_ARRAY_SIZE(cc_phase) ? cc_phase[qp->cc_phase] : "?";
 }
 
-/* Prints the rate to which congestion control limits the QP, and its phase; "-" if there
- * is no limit.
+/* Prints the rate to which congestion control limits the QP, and its phase; "-" if it
+ * sets no limit.
  */
 static void print_rate(const struct rn_stats_qp *qp)
 {
@@ -441,8 +445,8 @@ static void print_realtime(const struct rn_stats_copy *copy)
 		printf("  realtime %u", priority);
 }
 
-/* Returns the real-time priority of the program's background thread; -1 if the kernel has
- * refused one.
+/* Returns the real-time priority of the background thread of the program's device; -1 if
+ * the kernel has refused one.
  */
 static int realtime_of(const struct rn_stats_copy *copy)
 {
@@ -588,7 +592,7 @@ static int show_report(struct report *r)
 	struct rn_rocind *daemon = rn_rocind_connect_running(err, sizeof(err));
 	int rc;
 
-	/* there is no rocind, so no program has a device */
+	/* There is no rocind, so no program has a device. */
 	if (!daemon && errno == ENOENT) {
 		if (r->args->prometheus)
 			rn_prometheus_print(stdout, &r->now, NULL);
@@ -610,8 +614,8 @@ static int show_report(struct report *r)
 	return rc;
 }
 
-/* Prints one report. When it begins, @r has the values of the last report; when it ends,
- * those of this one.
+/* Prints one report. When this is called, r->now has the values of the report before;
+ * afterwards, those of this one.
  */
 static int print_report(struct report *r)
 {
@@ -627,8 +631,8 @@ static int print_report(struct report *r)
 		fputs("\033[H\033[J", stdout);
 	rc = show_report(r);
 	if (rc == 0 && args->json) {
-		/* With --watch each JSON object is one line, so that a reader can parse
-		 * line by line.
+		/* With --watch each report is one line of JSON, so that a reader can
+		 * parse line by line.
 		 */
 		rc = json_dumpf(r->clients, stdout,
 				args->watch > 0 ? JSON_COMPACT : JSON_INDENT(2));
@@ -652,7 +656,9 @@ static void advance(struct timespec *t, double seconds)
 	t->tv_nsec = (long)(ns % NS_PER_S);
 }
 
-/* Prints reports until the requested number is reached, or standard output is closed. */
+/* Prints reports until the requested number is reached, or until standard output is
+ * closed.
+ */
 static int watch(struct report *r)
 {
 	struct timespec due;

@@ -44,8 +44,8 @@ static void begin_family(FILE *to, const char *name, const char *type, const cha
 }
 
 /* -------------------------------------------------------------- metrics of counters */
-/* Converts the name of a counter of hw_counters to that of a metric, as Prometheus names
- * them: "_pkts" at the end becomes "_packets".
+/* Converts the name of a counter in hw_counters to the name of a metric of Prometheus:
+ * "_pkts" at the end becomes "_packets", and "_total" is appended.
  */
 static void counter_name(char *name, size_t len, const char *stat)
 {
@@ -128,9 +128,9 @@ static const struct qp_family {
 	  "what congestion control allows; 0: no limit", rate },
 };
 
-/* Prints the values of a QP that are not numbers, such as its state. They are labels of a
- * metric family of their own, so a change of state begins no new series in the other
- * families.
+/* Prints the properties of a QP that are not numbers, such as its state. They are labels
+ * of a metric family of their own, so that a change of state does not begin a new series
+ * in the other families.
  */
 static void print_qp_info(FILE *to, const struct rn_stats_client *c,
 			  const struct rn_stats_qp *qp)

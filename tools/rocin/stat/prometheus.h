@@ -11,7 +11,9 @@
 
 #include "transport/io/rocind/stats_pages.h"
 
-/* Prints the counters of all programs in @list, and of rocind unless @daemon is NULL. */
+/* Prints the counters of all programs in @list, and those of rocind unless @daemon is
+ * NULL.
+ */
 void rn_prometheus_print(FILE *to, const struct rn_stats_list *list,
 			 const struct rn_rocind_status *daemon);
 

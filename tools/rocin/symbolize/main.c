@@ -35,10 +35,9 @@ enum {
 	FOUND_PATH_MAX = PATH_TEXT_MAX + 64,
 };
 
-/* A function whose code contains an address. If it is the innermost function, the source
- * line is that of the address. Otherwise the next inner function was inlined into this
- * one, and the source line is that of the inlined call. Texts are valid until
- * close_files().
+/* A function whose code contains an address. For the innermost function, the source line
+ * is that of the address. The next inner function was inlined into each of the others,
+ * and their source line is that of the inlined call. Texts are valid until close_files().
  */
 struct symbol {
 	const char *function; /* name of the function; NULL: unknown */
@@ -84,7 +83,9 @@ static bool has_build_id(int fd, const char *wanted)
 	return is_same;
 }
 
-/* Opens @path if it is the file with this build-id. Returns a descriptor, or -1. */
+/* Opens @path if it is the file with this build-id; NULL: any file. Returns a descriptor,
+ * or -1.
+ */
 static int open_if_same(const char *path, const char *build_id)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -95,8 +96,10 @@ static int open_if_same(const char *path, const char *build_id)
 	return -1;
 }
 
-/* Opens the file of the module. If that file was removed or replaced after the program
- * was started, opens it by the link exe of the process. Returns a descriptor, or -1.
+/* Opens the file of the module, and sets @path to its path. If the path leads to no file
+ * with the build-id, tries the working directory of the process, its program
+ * (/proc/PID/exe), and the debug file that is installed for the build-id. Returns a
+ * descriptor, or -1.
  */
 static int open_module(const struct module *m, char path[FOUND_PATH_MAX])
 {
@@ -150,7 +153,7 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns the file of a module. It is opened when it is first asked for. */
+/* Returns the file of a module, which is opened when it is first asked for. */
 static const struct file *file_of(const struct module *m)
 {
 	struct file *f = files;
@@ -205,8 +208,8 @@ static int number_of(Dwarf_Die *die, unsigned name)
 	return dwarf_formudata(dwarf_attr(die, name, &attr), &value) ? 0 : (int)value;
 }
 
-/* @inlined was inlined into another function. Sets the source line of @s to that of the
- * call.
+/* Sets the source line of @s to that of a call that was inlined; @inlined is the debug
+ * entry of the function that was inlined there.
  */
 static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
@@ -220,8 +223,8 @@ static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 	s->column = number_of(inlined, DW_AT_call_column);
 }
 
-/* Returns the debug entries that enclose the address: first the innermost one, then those
- * around it. The caller must free the array. *@count: out, their number.
+/* Returns the debug entries (DIEs) that enclose the address: first the innermost one,
+ * then those around it. Sets *@count to their number. The caller must free the array.
  */
 static Dwarf_Die *scopes_of(Dwarf_Die *unit, Dwarf_Addr addr, int *count)
 {
@@ -259,12 +262,11 @@ static size_t find_functions(Dwarf_Die *unit, Dwarf_Addr addr, struct symbol fou
 	return used;
 }
 
-/* Finds the functions at @addr, an address as in the file. The innermost comes first;
- * each but the last one was inlined into the next one. The file at the module's path is
- * ignored if it has another build-id, because it was replaced after the program had
- * started. Then this code uses the file that the process has mapped, and the debug file
- * that is installed for the build-id. Returns the number of functions; 0: nothing is
- * known.
+/* Finds the functions at @addr, an address as in the file of the module. The innermost
+ * comes first; each but the last one was inlined into the next one. If the file at the
+ * module's path has another build-id, it was replaced after the program had started. Then
+ * this code uses the file that the process has mapped, and the debug file that is
+ * installed for the build-id. Returns the number of functions; 0: none is known.
  */
 static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol found[],
 			   size_t max)
@@ -298,7 +300,7 @@ static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol 
 }
 
 /* --------------------------------------------------------------- copying the report */
-/* A frame of a stack as it was read. */
+/* A frame of a stack, as it stands in the report. */
 struct frame {
 	char address[24];
 	const char *rest;	  /* the text of the line after the address */
@@ -309,7 +311,9 @@ struct frame {
 
 static unsigned number; /* number of the next frame of the stack */
 
-/* Parses what follows the address: " in FUNCTION+0xN (PATH+0xN) (BuildId: ID)". */
+/* Parses what follows the address in a frame: " in FUNCTION+0xN (PATH+0xN) (BuildId:
+ * ID)".
+ */
 static void parse_file(const char *at, struct frame *f)
 {
 	const char *end, *plus;
@@ -350,7 +354,7 @@ static bool parse_frame(const char *line, struct frame *f)
 	return true;
 }
 
-/* Writes a path without the parts "." and "DIRECTORY/..". */
+/* Writes a path after it has removed the parts "." and "DIRECTORY/..". */
 static void print_path(FILE *to, const char *directory, const char *file)
 {
 	char path[2 * PATH_TEXT_MAX], *up;
@@ -394,7 +398,9 @@ static void print_symbol(FILE *to, const struct frame *f, const struct symbol *s
 	fputs(is_inlined ? " (inlined)\n" : "\n", to);
 }
 
-/* Writes a line of the report, with names if it is a frame. */
+/* Writes a line of the report. If it is a frame of a stack, its address is replaced by
+ * functions and source lines.
+ */
 static void print_line(FILE *to, const char *line, pid_t pid)
 {
 	struct symbol found[FUNCTIONS_MAX];

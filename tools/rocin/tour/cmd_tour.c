@@ -53,7 +53,7 @@ static void add_words(struct tour_args *args, const char *word)
 {
 	size_t used = strlen(args->words);
 
-	/* A setting that does not fit is cut off, and rejected later. */
+	/* If a setting does not fit, it is cut off; check() then rejects it. */
 	snprintf(args->words + used, sizeof(args->words) - used, "%s%s", used ? " " : "",
 		 word);
 }
@@ -149,7 +149,7 @@ static unsigned choose_width(void)
 	return size.ws_col < 100 ? size.ws_col : 100;
 }
 
-/* Is standard output a terminal that supports escape sequences? */
+/* Returns true if standard output is a terminal that supports escape sequences. */
 static bool is_able(void)
 {
 	const char *term = getenv("TERM");

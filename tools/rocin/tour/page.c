@@ -28,8 +28,8 @@ static const char *plain(const struct rn_tour_look *look)
 	return look->has_colour ? "\033[0m" : "";
 }
 
-/* Writes @text wrapped into lines. The first line begins with @first, the others
- * with @next.
+/* Writes @text with line breaks between words. The first line begins with @first, the
+ * others with @next.
  */
 static void wrap(FILE *to, const struct rn_tour_look *look, const char *first,
 		 const char *next, const char *text)

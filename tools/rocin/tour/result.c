@@ -158,9 +158,9 @@ static bool is_same(const struct rn_tour_packet *x, const struct rn_tour_packet 
 	       memcmp(x->p.at, y->p.at, x->p.have) == 0;
 }
 
-/* @got is a packet that its receiver has captured. Finds the entry of the same packet
- * that its sender has captured: the first one with the same content and without a
- * diagnostic. Copies the diagnostic of @got to it.
+/* @got is a packet that its receiver has captured. Finds the same packet as its sender
+ * has captured it (the first one with the same content that has no diagnostic of a
+ * receiver yet), and copies the diagnostic of @got to it.
  */
 static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 {
@@ -175,8 +175,8 @@ static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 	}
 }
 
-/* Removes the packets that were captured by their receivers. So each packet is listed
- * once, as it was sent.
+/* Removes the packets that were captured by their receivers, so that each packet is in
+ * the list once, as it was sent.
  */
 static void join_ends(struct rn_tour_result *r)
 {
@@ -253,7 +253,8 @@ uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name)
 }
 
 /* --------------------------------------------------------------------- rows of TLPs */
-/* Returns the name of an agent in the table of TLPs. */
+/* Returns the name of an agent (a CPU, NIC or GPU that sends TLPs) for the table of TLPs.
+ */
 
 static const char *name_requester(const char *agent)
 {
@@ -263,7 +264,9 @@ static const char *name_requester(const char *agent)
 					: "CPU";
 }
 
-/* Returns a name for the memory of an agent. That of the CPU is called host memory. */
+/* Returns the name of the memory of an agent (CPU, NIC or GPU). The memory of the CPU is
+ * called "memory".
+ */
 static const char *name_target(const char *agent)
 {
 	return !strcmp(agent, "cpu") ? "memory" : name_requester(agent);
@@ -299,8 +302,8 @@ static const char *what_lies_at(const struct rn_tour_result *r,
 							      : "other memory";
 }
 
-/* Returns true if move @i is the last one of its TLP. A read and its completion are two
- * TLPs.
+/* Returns true if move @i (the movement of a TLP out of a queue) is the last one of its
+ * TLP. A read and its completion are two TLPs.
  */
 static bool is_done(const struct rn_tour_result *r, unsigned i)
 {

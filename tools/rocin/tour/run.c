@@ -25,8 +25,8 @@
 
 /* ------------------------------------------------ directory and addresses of the tour */
 /* The tour has a runtime directory, a rocind and addresses of its own, so that fault
- * rules and addresses of other programs do not affect it. They are removed when the tour
- * ends.
+ * rules and addresses of other programs do not affect it. rn_tour_leave() ends the rocind
+ * and removes the directory.
  */
 
 enum {
@@ -41,7 +41,8 @@ static int make_dir(struct rn_tour_place *place, char *err, size_t err_len)
 	int rc = -ENOENT;
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(parents); i++) {
-		/* The path must be absolute, and short, as paths of sockets are limited.
+		/* The path must be absolute, and short, because it becomes a part of the
+		 * paths of Unix sockets, whose length is limited.
 		 */
 		if (!parents[i] || parents[i][0] != '/' || strlen(parents[i]) > 60)
 			continue;
@@ -66,8 +67,8 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 /* ------------------------------------------------------------ addresses of the tour */
-/* Tests whether the address is free: UDP port 4791 of the address must not be bound by
- * another rocind. Returns 0 or -errno.
+/* Tests whether UDP port 4791 of the address can be bound, so that no rocind uses the
+ * address. Returns 0 or -errno.
  */
 static int try_address(uint32_t addr)
 {
@@ -110,7 +111,7 @@ static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_l
 
 /* ------------------------------------------------------ environment of the programs */
 /* Removes the ROCIN_* variables that would change what the tour shows. Keeps those that
- * say how to find rocind and how to use sockets.
+ * say which rocind to start, how long it stays, how to use sockets and what to log.
  */
 static void forget_settings(void)
 {
@@ -146,7 +147,8 @@ int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len)
 		rc = choose_addresses(place, err, err_len);
 	if (rc)
 		return rc;
-	/* Packets are sent by UDP, as between two hosts. */
+	/* Packets are to be sent by UDP, as between two hosts, not through shared memory.
+	 */
 	if (setenv("ROCIN_RUNTIME_DIR", place->dir, 1) || setenv("ROCIN_LOCAL", "off", 1))
 		return -ENOMEM;
 	rc = rn_launch_prepare(&launch, place->netdevs, err, err_len);
@@ -316,8 +318,8 @@ static int take_line(struct run *run)
 	return rn_tour_take_line(run->out, run->line, run->err, run->err_len);
 }
 
-/* Reads lines that the program prints. Returns the number of bytes, 0 at the end, or
- * -errno.
+/* Reads what the program of the stop prints, and takes its complete lines. Returns the
+ * number of bytes; 0 at the end of the output; or -errno.
  */
 static int take_lines(struct run *run)
 {

@@ -140,8 +140,8 @@ const char *rn_tour_knobs(const struct rn_tour_values *v)
 }
 
 /* ---------------------------------------------------------------------------- claims */
-/* Adds a claim: a statement about a run that is checked against its result, so that the
- * tour never shows a false one. @is_so: it is true.
+/* Adds a claim: a statement about a run that is checked against the result of the run, so
+ * that the tour never shows a false one. @is_so: the statement is true.
  */
 static void claim(struct rn_tour_checks *c, bool is_so, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -184,7 +184,7 @@ static bool has_syndrome(const struct rn_tour_packet *p, enum rn_aeth_type type)
 	return p->p.op->flags & RN_OP_AETH && rn_aeth_type(p->p.aeth.syndrome) == type;
 }
 
-/* Finds the first acknowledgement of this type; NULL if there is none. */
+/* Returns the first acknowledgement whose AETH has this type; NULL if there is none. */
 static const struct rn_tour_packet *find_syndrome(const struct rn_tour_result *r,
 						  enum rn_aeth_type type)
 {
@@ -194,7 +194,7 @@ static const struct rn_tour_packet *find_syndrome(const struct rn_tour_result *r
 	return NULL;
 }
 
-/* Finds the first request that was sent again; NULL if there is none. */
+/* Returns the first request that was sent again; NULL if there is none. */
 static const struct rn_tour_packet *find_resent(const struct rn_tour_result *r)
 {
 	for (unsigned i = 0; i < r->packets; i++)
@@ -276,7 +276,9 @@ static const char *hex_of(const struct rn_tour_result *r, const char *name,
 	return "";
 }
 
-/* Adds the claim that @to now has the bytes that @from had before. */
+/* Adds the claim that the buffer of @to has the bytes that the buffer of @from had before
+ * the run.
+ */
 static void claim_copied(struct rn_tour_checks *c, const char *from, const char *to)
 {
 	const char *is = hex_of(c->r, to, "after");
@@ -298,8 +300,8 @@ static struct rn_tour_row row_of(const struct rn_tour_result *r, const char *kin
 	return (struct rn_tour_row){ 0 };
 }
 
-/* Adds the claim that @nic has written the data to @buffer before it has written @cqe,
- * the CQE that completes the request.
+/* Adds the claim that the NIC @nic has written the data to @buffer before it has written
+ * @cqe, the CQE of the request.
  */
 static void claim_behind(struct rn_tour_checks *c, const char *nic, const char *buffer,
 			 const char *cqe)
@@ -352,7 +354,7 @@ static void claims_of_register(struct rn_tour_checks *c)
 static void claim_message(struct rn_tour_checks *c, uint8_t only, const char *verb)
 {
 	unsigned packets = packets_of(c);
-	/* For SEND and for WRITE, the opcode of FIRST is that of ONLY minus 4. */
+	/* For SEND and for WRITE, the opcode FIRST is the opcode ONLY minus 4. */
 	uint8_t first = (uint8_t)(only - 4);
 
 	if (packets == 1) {
@@ -392,8 +394,8 @@ static void claims_of_send(struct rn_tour_checks *c)
 	claim_copied(c, "A", "B");
 }
 
-/* Adds the claims about how A's device has got the WQE: with the doorbell, or by a read
- * that comes after the doorbell and before the read of the data.
+/* Adds the claims about the way in which A's device has got the WQE: with the doorbell,
+ * or by a read that comes after the doorbell and before the read of the data.
  */
 static void claim_fetched(struct rn_tour_checks *c)
 {
@@ -518,8 +520,8 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 	claim(c, again && again->verdict.cause == cause,
 	      "A's device sent from there again: %s",
 	      again ? rn_watch_cause_text(again->verdict.cause) : "it did not");
-	/* The ACK timer is started shortly before the packet is sent. Time 0 is the
-	 * beginning of the stop, which is earlier.
+	/* The device starts the ACK timer shortly before it sends the packet. Times are
+	 * counted from the beginning of the stop, which is earlier.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)
 		claim(c, again && again->at >= rn_ack_timeout_ns(15),
@@ -594,8 +596,8 @@ bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 /* ----------------------------------------------------------------------------- stops */
 /* PCIe settings with the TLP sizes of many servers. */
 #define SERVER "typical,granule=256"
-/* PCIe settings with which data arrives only when an ordering rule forces it to. So
- * errors show at the first attempt.
+/* PCIe settings with which data becomes visible only when an ordering rule forces it to,
+ * so that errors show at the first attempt.
  */
 #define WORST SERVER ",driver=adversarial,hold=inf,hold.polls=inf"
 

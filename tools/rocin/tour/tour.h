@@ -40,12 +40,12 @@ enum {
 	RN_TOUR_VALUE_MAX = 64,
 };
 
-/* An experiment that the tour suggests. */
+/* An experiment that the tour suggests at the end of a stop. */
 struct rn_tour_try {
 	const char *words; /* settings to try, such as "size=5000"; or NULL */
 	/* a command to try instead, as the arguments of rocin; or NULL */
 	const char *command;
-	/* the result that the user will see after changing the setting */
+	/* the result that the user will see in this experiment */
 	const char *see;
 };
 
@@ -65,8 +65,8 @@ struct rn_tour_stop {
 	const char *knobs; /* values of PCIe knobs, except those with a setting */
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
 	struct rn_tour_try attempt[RN_TOUR_TRIES_MAX];
-	/* Writes the fault rule that these settings require to @rule. NULL: the stop has
-	 * no fault rule.
+	/* Writes a fault rule (`rocin fault') for these settings to @rule, which is in
+	 * force during the run. NULL: the stop needs none.
 	 */
 	void (*fault)(const struct rn_tour_values *v, char *rule, size_t len);
 	void (*check)(struct rn_tour_checks *c);
@@ -91,8 +91,8 @@ void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop);
  */
 int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t err_len);
 
-/* Return the value of the setting @key as a text, or as a number. The stop must have this
- * setting.
+/* Return the value of the setting @key: rn_tour_word() as text, rn_tour_number() as a
+ * number. The stop must have this setting.
  */
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key);
 uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
@@ -115,15 +115,15 @@ enum rn_tour_end {
 	RN_TOUR_B
 };
 
-/* A packet, as its sender captured it. */
+/* A packet of the run. The list has it once, as its sender captured it. */
 struct rn_tour_packet {
 	enum rn_tour_end from;
 	rn_ns at;	    /* time since the stop began */
 	struct rn_packet p; /* the parsed packet, whose data is in @frame */
 	struct rn_watch_verdict verdict;
-	/* Diagnostic of the sending device; empty: none. */
+	/* What the sending device has reported about the packet; empty: nothing. */
 	char sender[RN_CAPTURE_COMMENT_MAX];
-	/* Diagnostic of the receiving device; empty: none. */
+	/* What the receiving device has reported about the packet; empty: nothing. */
 	char receiver[RN_CAPTURE_COMMENT_MAX];
 	bool is_received;
 	uint64_t number; /* position of the packet in the capture */
@@ -176,30 +176,32 @@ struct rn_tour_result {
 	struct rn_watch *watch;
 };
 
-/* Stores a line that the program has printed. It has the format of tools/tour/lines.h,
- * without its newline. Returns 0; -EPROTO if it has another format; -ENOMEM; or
- * -ECANCELED if it is "error ...", with the text of the error in @err.
+/* Stores what a line that the program has printed says. @line has the format of
+ * tools/tour/lines.h, without its newline. Returns 0; -EPROTO if it has another format;
+ * -ENOMEM; or -ECANCELED if it is "error ...", with the text of the error in @err.
  */
 int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
 		      size_t err_len);
 
-/* Stores a packet that was captured on side @at. Returns 0 or -ENOMEM. */
+/* Stores a packet that was captured by the device @at (A or B). Returns 0 or -ENOMEM. */
 int rn_tour_take_packet(struct rn_tour_result *r, enum rn_tour_end at,
 			const struct rn_capture_packet *packet);
 
-/* The caller has stored all packets of the run. Sorts them by time, and checks them.
- * Returns 0 or -ENOMEM.
+/* Called when all packets of the run are stored. Sorts them by time, and checks them by
+ * rn_watch_packet(). Returns 0 or -ENOMEM.
  */
 int rn_tour_finish(struct rn_tour_result *r);
 
 void rn_tour_result_free(struct rn_tour_result *r);
 
-/* Returns a value that the program has printed; 0 if it has not. */
+/* Returns a number that the program has printed under this name; 0 if it has printed
+ * none.
+ */
 uint64_t rn_tour_value(const struct rn_tour_result *r, const char *name);
 
 /* ------------------------------------------------ directory and addresses of the tour */
 /* The runtime directory and the addresses of the tour, which has a rocind of its own.
- * They are removed when the tour ends.
+ * rn_tour_leave() ends the rocind and removes the directory.
  */
 struct rn_tour_place {
 	char dir[256];	  /* path of the directory; empty: none was made */
@@ -215,7 +217,7 @@ int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len);
 /* Ends rocind and removes the directory. */
 void rn_tour_leave(struct rn_tour_place *place);
 
-/* Returns the values of the PCIe knobs for these settings. */
+/* Returns the PCIe settings (knobs) for a run with these settings, as text. */
 const char *rn_tour_knobs(const struct rn_tour_values *v);
 
 /* -------------------------------------------------------------------- running a stop */
@@ -231,7 +233,9 @@ int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *
 		int signals, struct rn_tour_result *out, char *err, size_t err_len);
 
 /* --------------------------------------------------------------------- rows of TLPs */
-/* A row that combines TLPs of the same kind, source, target and memory. */
+/* A row of the table of TLPs: those of one kind, from one source to one target, that
+ * access the same memory.
+ */
 struct rn_tour_row {
 	const char *kind; /* kind of the TLPs, such as "MWr" */
 	const char *from, *to;
@@ -249,8 +253,8 @@ enum {
 	RN_TOUR_ROWS_MAX = 24
 };
 
-/* Fills in @row. The rows are sorted by the time when the last TLP of each was performed.
- * Returns their number.
+/* Combines the TLPs of the run into rows, sorted by the time when the last TLP of each
+ * row was performed. Returns the number of rows.
  */
 unsigned rn_tour_rows(const struct rn_tour_result *r,
 		      struct rn_tour_row row[RN_TOUR_ROWS_MAX]);
@@ -286,8 +290,8 @@ struct rn_tour_look {
 	bool is_json;	/* output is JSON; the other fields do not matter */
 };
 
-/* Parts of a page. If the terminal is too small for the page, the tour pauses between
- * parts.
+/* Parts of the page of a stop. If the terminal is too small for the page, the tour pauses
+ * between parts.
  */
 enum {
 	RN_TOUR_PART_TITLE,
@@ -299,20 +303,21 @@ enum {
 	RN_TOUR_PARTS
 };
 
-/* Writes one part, counted from 0. The text ends with an empty line. */
+/* Writes part number @part of the page. The text ends with an empty line. */
 void rn_tour_page(FILE *to, const struct rn_tour_look *look, unsigned part,
 		  const struct rn_tour_checks *c);
 
-/* Writes text wrapped into lines, each indented by @indent spaces. */
+/* Writes text with line breaks between words, each line indented by @indent spaces. */
 void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 		  const char *text);
 
-/* Writes the result as JSON, one object per line. Returns 0 or -ENOMEM. */
+/* Writes the result of the stop as JSON, in one line. Returns 0 or -ENOMEM. */
 int rn_tour_json(FILE *to, const struct rn_tour_checks *c);
 
 /* -------------------------------------------------------- walking through the stops */
 /* Runs and shows the stops from number @first to number @last, counted from 0. @words:
- * settings, which are allowed for a single stop; or NULL. Returns the exit status.
+ * settings as "KEY=VALUE ...", which are allowed for a single stop only; or NULL. Returns
+ * the exit status.
  */
 int rn_tour_walk(const struct rn_tour_look *look, unsigned first, unsigned last,
 		 const char *words);

@@ -116,7 +116,7 @@ static void help(const struct walk *w)
 	(void)w;
 }
 
-/* Finds the action of a key. Returns false if the key has none. */
+/* Sets *@action to what the key means. Returns false if it means nothing. */
 static bool act_on(struct walk *w, unsigned now, int key, enum action *action)
 {
 	bool is_known = true;
@@ -162,8 +162,8 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* Prints a part of the page. If it does not fit on the rest of the screen, waits for a
- * key before that.
+/* Prints a part of the page. If it does not fit on the rest of the screen, first waits
+ * for a key. Returns what to do next.
  */
 static enum action show_part(struct walk *w, unsigned now, unsigned part,
 			     const struct rn_tour_checks *c)
@@ -189,7 +189,9 @@ static enum action show_part(struct walk *w, unsigned now, unsigned part,
 	return ferror(stdout) ? LEAVE : action;
 }
 
-/* Runs a stop (a step of the tour), and shows the parts @first to @last of its page. */
+/* Runs a stop (a step of the tour), and shows the parts @first to @last of its page.
+ * Returns what to do next.
+ */
 static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 			    unsigned first, unsigned last)
 {
@@ -226,7 +228,9 @@ static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 	return action;
 }
 
-/* Runs the next experiment that the stop (a step of the tour) suggests. */
+/* Runs the next experiment that the stop (a step of the tour) suggests. Returns what to
+ * do next.
+ */
 static enum action try_one(struct walk *w, const struct rn_tour_stop *stop)
 {
 	struct rn_tour_values v;
@@ -261,7 +265,8 @@ static void introduce(const struct walk *w)
 	putchar('\n');
 }
 
-/* Returns the next action, after a stop was shown or was left with @action. */
+/* Returns the next action, after a stop was shown or the user has left it with @action.
+ */
 static enum action decide(struct walk *w, unsigned now, enum action action)
 {
 	bool is_last = now + 1 == RN_TOUR_STOPS;
