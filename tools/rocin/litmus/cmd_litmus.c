@@ -37,8 +37,8 @@ static int add_test(struct rn_report *r, const char *file,
 	return 0;
 }
 
-/* Checks that rn_litmus_find_rule() knows each rule that the test names. If it does not,
- * prints an error message and returns false.
+/* Checks the names of rules that the test states: rn_litmus_find_rule() must know each of
+ * them. If it does not, prints an error message and returns false.
  */
 static bool are_rules_known(const char *file, const struct rn_litmus_test *test)
 {
@@ -325,7 +325,7 @@ static rn_litmus_back_end find_back_end(const char *name)
 
 /* ---- Sets of knobs for each test ---- */
 
-/* The knob sets of one test, each once. */
+/* The sets of PCIe knobs (settings) under which a test is run; each is in it once. */
 struct sets {
 	struct rn_litmus_setup set[SETS_MAX];
 	unsigned count;
@@ -340,8 +340,8 @@ static void add_set(struct sets *sets, const struct rn_litmus_setup *setup)
 	sets->set[sets->count++] = *setup;
 }
 
-/* Adds the set of knobs for mode @mode to @sets, with the changes that the command line
- * demands. Returns 0, or an error after a message.
+/* Adds the set of knobs of the PCIe mode @mode, which has @len bytes, to @sets, with the
+ * changes that the command line demands. Returns 0, or an error after a message.
  */
 static int add_mode(const struct litmus_args *args, const struct rn_litmus_test *t,
 		    const char *mode, size_t len, struct sets *sets)
@@ -460,7 +460,7 @@ static int run_all(const struct litmus_args *args, rn_litmus_back_end back_end,
 	return rc;
 }
 
-/* Removes tests without runs from the report. */
+/* Removes tests that were run under no set of knobs from the report. */
 static void drop_idle(struct rn_report *r)
 {
 	size_t kept = 0;
@@ -512,7 +512,9 @@ static int write_report(const struct litmus_args *args, const struct rn_report *
 	return rc;
 }
 
-/* Runs the command. If a back end fails, the results until then are still reported. */
+/* The entry point of `rocin litmus'. If a back end fails, the results until then are
+ * still reported.
+ */
 int rn_cmd_litmus(int argc, char **argv)
 {
 	struct litmus_args args = { .o = { .backend = "explore", .seed = 1 } };

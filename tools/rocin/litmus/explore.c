@@ -12,7 +12,10 @@
 #include "tools/rocin/common/cmd.h"
 
 enum {
-	STEPS = 4096, /* maximum number of steps of a witness; a longer one is cut off */
+	/* maximum number of steps of a witness (the steps that led to a final state); a
+	 * longer one is cut off
+	 */
+	STEPS = 4096,
 };
 
 static double now(void)
@@ -23,7 +26,7 @@ static double now(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* Memory that a back end uses for a run. */
+/* Memory that the back ends of this file use for a run. */
 struct bench {
 	struct rn_model_plan plan;
 	struct rn_model *model;
@@ -50,8 +53,8 @@ static struct bench *open_bench(void)
 	return b;
 }
 
-/* Prepares a run. Returns 0 or -errno. After -E2BIG (the test is too large for the
- * model), the run is marked as skipped.
+/* Prepares the run of a test under one set of knobs. Returns 0 or -errno. After -E2BIG
+ * (the test is too large for the model), the run is marked as skipped.
  */
 static int set_up(struct bench *b, const struct rn_report_test *test,
 		  struct rn_report_run *run)

@@ -40,8 +40,8 @@ static void print_value(const struct rn_litmus_test *t, const struct rn_litmus_v
 		printf("%" PRId64, v->number);
 }
 
-/* If @v is a constant or an address, prints it as a fact number(...). If it is a
- * register, prints nothing.
+/* If @v is a constant or an address, prints it as a fact number(...). Prints nothing if
+ * it is a register.
  */
 static void print_number(const struct rn_litmus_test *t, const struct rn_litmus_value *v)
 {
@@ -147,8 +147,8 @@ static void print_location_name(const struct rn_litmus_test *t, unsigned loc)
 		printf("\"%s\"", t->location[loc].name);
 }
 
-/* Prints the elements of a message, of a READ or of a FLUSH. For each element, prints the
- * location at the responder, and the source or destination at the requester.
+/* Prints the elements of a WRITE, SEND, READ or FLUSH: for each, the location at the
+ * responder, and the source or destination at the requester.
  */
 static void print_elements(const struct rn_litmus_test *t,
 			   const struct rn_litmus_instr *in)
@@ -187,8 +187,8 @@ static void print_atomic(const struct rn_litmus_test *t, const struct rn_litmus_
 		       in->work, in->value.number, in->value2.number, in->value2.number);
 }
 
-/* For a doorbell that points to a WQE, prints the location of the WQE. For a doorbell
- * that carries a WQE, prints the contents of the WQE.
+/* Prints what a doorbell says: the location of the WQE to which it points, or the
+ * contents of the WQE that it carries.
  */
 static void print_wqe(const struct rn_litmus_test *t, const char *thread, unsigned number,
 		      const struct rn_litmus_instr *in)

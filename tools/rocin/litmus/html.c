@@ -8,7 +8,9 @@
 #include "sim/pcie/model/topology.h"
 #include "tools/rocin/common/html.h"
 
-/* Columns of the summary: one for each mode, and one for all other sets of knobs. */
+/* Columns of the summary: one for each PCIe mode, and one for all other sets of knobs
+ * (PCIe settings).
+ */
 enum {
 	COLUMN_OTHER = RN_PCIE_MODE_COUNT,
 	COLUMNS,
@@ -36,8 +38,9 @@ static const char *expect_name(const struct rn_litmus_verdict *v)
 						  : "always";
 }
 
-/* Returns true if an earlier verdict of the run is equal. A file may contain a verdict
- * twice: for the default knobs, and for the mode that is the default.
+/* Returns true if the run has an equal verdict before verdict number @verdict. A file may
+ * contain a verdict twice: for the default knobs (PCIe settings), and for the mode that
+ * is the default.
  */
 static bool is_repeated(const struct rn_report_run *run, size_t verdict)
 {
@@ -93,8 +96,8 @@ static void cards(FILE *to, const struct rn_report *r)
 	fputs("</div>\n", to);
 }
 
-/* Writes the text of a cell: the expectation and the result, such as "F ok" or "A
- * 12/100".
+/* Writes the text of a cell: what the test file expects (A: allowed, F: forbidden), and
+ * the result, such as "F ok" or "A 12/100".
  */
 static void cell_word(FILE *to, const struct rn_report_run *run,
 		      const struct rn_report_verdict *v)
@@ -299,7 +302,7 @@ static const struct rn_report_state *state_of(const struct rn_report_run *run,
 	return s && s->step_count > 0 ? s : NULL;
 }
 
-/* Explains the outcome for readers who do not know the model. */
+/* Explains a final state in words, for readers who do not know the model. */
 static void explain_outcome(FILE *to, const struct rn_litmus_test *t,
 			    const struct rn_report_state *s)
 {
@@ -387,7 +390,9 @@ static void rules(FILE *to, const struct rn_litmus_test *t)
 
 /* ---- The whole page ---- */
 
-/* Writes a picture for each failure, and for the first weak outcome. */
+/* Writes a picture of the first outcome that has a verdict and has occurred, and of each
+ * further one that is forbidden.
+ */
 static void pictures(FILE *to, const struct rn_report_test *test)
 {
 	bool is_shown = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* picture.c - draws a witness: the steps that led to a final state.
+/* picture.c - draws a witness: the steps that led to a final state of a litmus test.
  *
- * Each agent and each queue has a lane, node by node; each step has a row; time goes
- * downward, not to scale. A TLP is a line from the agent that issues it, through the
- * queues in which it waits, to the place where it takes effect. The name of an ordering
- * rule is written where a TLP passed another by that rule.
+ * Each agent (CPU, GPU, NIC) and each PCIe queue has a lane, node by node; each step has
+ * a row; time goes downward, not to scale. A TLP is a line from the agent that issues it,
+ * through the queues in which it waits, to the place where it takes effect. Where a TLP
+ * passed another, the name of the ordering rule that allows it is written.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "tools/rocin/common/html.h"
 
 /* ----------------------------------------------------------------------- stale loads */
-/* Is the step an instruction that loads from memory? */
+/* Returns true if the step is an instruction that loads from memory. */
 
 static bool is_load(const struct rn_litmus_test *t, const struct rn_litmus_step *s)
 {
@@ -33,8 +33,9 @@ static bool is_data_write(const struct rn_litmus_step *s)
 	       !(s->tlp_flags & (RN_TLP_CQE | RN_TLP_BELL));
 }
 
-/* Finds a write to the location of @load that was issued before @load and became visible
- * after it.
+/* Searches for a write to the location of step @load that was issued before this load and
+ * became visible after it, so that the load has read old bytes. Fills in @stale, and
+ * returns true if there is one.
  */
 static bool find_late(const struct rn_report_state *s, size_t load,
 		      struct rn_html_stale *stale)
@@ -58,8 +59,8 @@ static bool find_late(const struct rn_report_state *s, size_t load,
 			if (at->kind == RN_STEP_MOVE)
 				stale->where = at->to;
 		}
-		/* If the write has not moved before the load, it was still in the queue
-		 * that its first move leaves.
+		/* If the write had not moved before the load, it was still in the queue
+		 * that it left by its first move.
 		 */
 		for (size_t j = load; j < s->step_count && stale->where == RN_LIST_COUNT;
 		     j++)
@@ -89,7 +90,7 @@ enum {
 	AGENT_WIDTH = 156,
 	NIC_WIDTH = 96,
 	QUEUE_WIDTH = 88,
-	MARGIN = 60, /* width that is reserved for text at the right end */
+	MARGIN = 60, /* width in pixels that is reserved for text at the right end */
 	APART = 5,   /* distance between lines in the same lane */
 	NODE_GAP = 14,
 	ROWS_MAX = 400,
@@ -163,7 +164,7 @@ static void add_threads(struct picture *p, unsigned node, bool is_cpu)
 			add_lane(p, node, false, p->t->thread[i].agent);
 }
 
-/* Adds lanes for the queues of a node, in the order in which TLPs first leave these
+/* Adds a lane for each queue of a node, in the order in which TLPs first leave the
  * queues.
  */
 static void add_queues(struct picture *p, unsigned node)
@@ -195,8 +196,8 @@ static void add_node(struct picture *p, unsigned node)
 	add_threads(p, node, false);
 }
 
-/* Adds the lanes of the nodes. First come the nodes that have threads, in the order of
- * the columns of the program.
+/* Adds the lanes of all nodes. First come the nodes that have threads, in the order in
+ * which the program of the test is printed.
  */
 static void add_lanes(struct picture *p)
 {
@@ -285,8 +286,8 @@ static const char *class_of(const struct rn_litmus_step *s)
 	return s->tlp_kind == RN_TLP_WRITE ? "data" : "read";
 }
 
-/* Writes the name of a TLP to @name, such as "MWr d": the text of its first step without
- * " is sent".
+/* Writes the name of a TLP, such as "MWr d", to @name: it is the text of the step that
+ * issues the TLP, without " is sent".
  */
 static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMUS_TEXT])
 {
@@ -300,8 +301,8 @@ static const char *short_name(const struct rn_litmus_step *s, char name[RN_LITMU
 	return name;
 }
 
-/* Draws the name of a rule, such as "A2b" for "A2b: a write with RO passes a write". The
- * full text is in the tooltip.
+/* Draws the name of the ordering rule that a step uses, such as "A2b" for "A2b: a write
+ * with RO passes a write". The full text is in the tooltip.
  */
 static void draw_rule(const struct picture *p, const struct rn_litmus_step *s, unsigned x,
 		      unsigned y)
@@ -358,15 +359,16 @@ static void draw_end(const struct picture *p, const struct rn_litmus_step *s,
 			    end_name(p, s));
 }
 
-/* Returns a horizontal offset for the TLP of a step, so that TLPs that are in one queue
- * are drawn side by side.
+/* Returns the distance in pixels from the middle of a lane at which the TLP of a step is
+ * drawn, so that TLPs in one queue are drawn side by side.
  */
 static unsigned tlp_offset(const struct rn_litmus_step *s)
 {
 	return s->tlp % 3 * APART;
 }
 
-/* Draws the path of a TLP. @from: the step in which it is issued. */
+/* Draws the path of a TLP through the queues. @from: the step in which the TLP is issued.
+ */
 static void draw_tlp(const struct picture *p, size_t from)
 {
 	const struct rn_litmus_step *sent = &p->step[from];
@@ -382,7 +384,7 @@ static void draw_tlp(const struct picture *p, size_t from)
 			lane = find_lane(p, s->node, true, s->from);
 			if (!lane)
 				continue;
-			/* The TLP entered this queue when it left the previous one. */
+			/* The TLP has entered this queue when it left the one before. */
 			to = (struct point){ lane_middle(lane) + tlp_offset(s),
 					     at.y + ROW / 2 };
 			draw_line(p, s, at, to);
@@ -418,7 +420,7 @@ static void draw_sent(const struct picture *p, size_t i)
 
 /* ---- Drawing instructions ---- */
 
-/* Returns true if the step is that the post of a work request leaves the store buffer.
+/* Returns true if the step says that the post of a work request leaves the store buffer.
  * Such a step is not drawn.
  */
 static bool is_post_leaving(const struct rn_litmus_test *t,
@@ -444,8 +446,8 @@ static void draw_instr(const struct picture *p, size_t i)
 			    (struct rn_svg_box){ lane->x + 4, row_y(i) - ROW / 2.0 + 1,
 						 lane->width - 8, ROW - 2 },
 			    NULL);
-	/* The end of the text, about a write that had not arrived, is left out: the
-	 * picture shows that, and a text above the picture explains it.
+	/* Leaves out the end of the text, which is about a write that had not arrived:
+	 * the picture shows that, and a text above the picture explains it.
 	 */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);
@@ -460,8 +462,8 @@ static void draw_instr(const struct picture *p, size_t i)
 		    lane_middle(lane), row_y(i) + 4, "middle", "%s", note);
 }
 
-/* Draws a line from the point where a completion became visible to the poll that has
- * found it.
+/* Draws a line from the row in which a completion became visible to the row of step
+ * @poll, which polls it.
  */
 static void draw_seen(const struct picture *p, size_t poll)
 {

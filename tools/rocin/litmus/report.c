@@ -57,8 +57,8 @@ void rn_report_set_steps(struct rn_report_state *state,
 	state->step_count = count;
 }
 
-/* Returns true if this state decides the verdict: the condition holds in it or, for
- * `forall', does not hold.
+/* Returns true if the final state @s decides verdict @v: the condition of the verdict
+ * holds in it or, for `forall', does not hold.
  */
 static bool is_about(const struct rn_litmus_verdict *v, const struct rn_report_state *s)
 {
@@ -125,8 +125,8 @@ bool rn_report_is_failure(enum rn_report_status status)
 struct record {
 	uint64_t digest;
 	uint64_t runs;
-	/* The final states of the test in the state file. @first: index of the line of
-	 * the first one in rn_litmus_memory.line. @count: number of lines.
+	/* The final states that the state file has for the test: @count lines, from index
+	 * @first of rn_litmus_memory.line on.
 	 */
 	size_t first, count;
 };
@@ -141,7 +141,7 @@ struct rn_litmus_memory {
 
 static void *grow_records(void *array, size_t count, size_t size)
 {
-	/* The array is full if the number of elements is a power of two. Then its size is
+	/* The array has room for a power of two of elements. When it is full, its size is
 	 * doubled.
 	 */
 	if ((count & (count - 1)) != 0)
@@ -176,8 +176,8 @@ static int add_line(struct rn_litmus_memory *m, const char *text)
 	return 0;
 }
 
-/* Reads a line of the state file. Skips a line of unknown form; the only harm is that
- * some runs may be repeated.
+/* Reads a line of the state file. Skips a line that it does not understand; then some
+ * runs may be repeated, which does no harm.
  */
 static int read_line(void *memory, char *line, unsigned number)
 {
@@ -197,7 +197,8 @@ struct rn_litmus_memory *rn_litmus_memory_open(const char *path)
 	struct rn_litmus_memory *m = calloc(1, sizeof(*m));
 	int rc = m ? rn_file_lines(path, read_line, m) : -ENOMEM;
 
-	if (rc != -ENOMEM) { /* not an error: the file need not exist */
+	/* Other errors count as an empty file, because the file need not exist. */
+	if (rc != -ENOMEM) {
 		m->file = fopen(path, "ae");
 		if (m->file)
 			return m;
@@ -243,7 +244,9 @@ uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 	return d;
 }
 
-/* Parses a line "COUNT SEED ABSENT VALUE..." and adds the final state to @run. */
+/* Adds a final state to @run, from a line of the state file: "COUNT SEED ABSENT
+ * VALUE...".
+ */
 static void recall_state(const char *line, const struct rn_litmus_test *t,
 			 struct rn_report_run *run)
 {
@@ -297,7 +300,7 @@ int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 }
 
 /* ---------------------------------------------------- the rules that tests may name */
-/* The rules that tests may name; each has a remedy. */
+/* The rules of memory ordering that tests may name; each has a remedy. */
 
 static const struct rn_litmus_rule rules[] = {
 	{ "P1", "a write without RO does not overtake writes on its route (PCIe A2a)",

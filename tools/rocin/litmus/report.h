@@ -13,7 +13,7 @@
 
 #include "sim/litmus/litmus.h"
 
-/* A final state that has occurred. */
+/* A final state of a test (values of locations and registers) that has occurred. */
 struct rn_report_state {
 	struct rn_litmus_outcome outcome;
 	uint64_t count; /* number of runs with this final state; explorer: always 1 */
@@ -30,8 +30,8 @@ enum rn_report_status {
 	RN_REPORT_FORBIDDEN_SEEN, /* a forbidden state occurred */
 	/* an allowed state cannot occur, as the explorer has tried all schedules */
 	RN_REPORT_UNREACHABLE,
-	/* An allowed state has not occurred. That is no error, because not everything was
-	 * tried.
+	/* An allowed state has not occurred. This is no error, because this back end does
+	 * not try all schedules.
 	 */
 	RN_REPORT_UNSEEN,
 	/* The explorer has stopped at its limit, so it is not known whether the state can
@@ -42,7 +42,9 @@ enum rn_report_status {
 	RN_REPORT_STATUS_COUNT,
 };
 
-/* A verdict in the test file that applies to the knobs of this run. */
+/* A verdict of the test file (a condition, and whether it is allowed) that applies to the
+ * knobs of this run.
+ */
 struct rn_report_verdict {
 	/* the verdict, which is a part of the test */
 	const struct rn_litmus_verdict *verdict;
@@ -53,7 +55,7 @@ struct rn_report_verdict {
 	size_t state;
 };
 
-/* One test under one set of knobs. */
+/* The result of one test under one set of knobs (PCIe settings). */
 struct rn_report_run {
 	struct rn_litmus_setup setup;
 	char knobs[128]; /* the knobs as text, as for --knobs */
@@ -88,7 +90,8 @@ struct rn_report {
 /* ---- Filling in a run ---- */
 
 /* Counts a final state of the run. Returns its entry, which is valid until the next call.
- * If the entry is new, its member @steps is NULL, and the caller may set it.
+ * If this is the first time that the state occurs, member @steps of the entry is NULL,
+ * and the caller may set it.
  */
 struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 					    struct rn_report_run *run,
@@ -99,8 +102,8 @@ struct rn_report_state *rn_report_add_state(const struct rn_litmus_test *t,
 void rn_report_set_steps(struct rn_report_state *state,
 			 const struct rn_litmus_step *steps, size_t count);
 
-/* Sets the status of all verdicts of the run, as its final states demand. @why: the
- * reason why the run was skipped; NULL: it was not.
+/* Compares the final states of the run with its verdicts, and sets the status of each
+ * verdict. @why: the reason why the run was skipped; NULL: it was not.
  */
 void rn_report_judge(struct rn_report_run *run, const char *why);
 
@@ -117,8 +120,8 @@ struct rn_litmus_options {
 	bool witness;
 	unsigned budget_s; /* time limit in seconds; 0: none */
 	const char
-		/* For the back end `live': name of a file with results of earlier calls,
-		 * to which the results of this call are added; or NULL.
+		/* For the back end `live': name of the state file, which has the results
+		 * of earlier calls and gets those of this call; or NULL.
 		 */
 		*state_file;
 	bool processes; /* live: each node has a process of its own */
@@ -143,7 +146,9 @@ int rn_litmus_explore_run(const struct rn_litmus_options *o,
 int rn_litmus_model_run(const struct rn_litmus_options *o,
 			const struct rn_report_test *test, struct rn_report_run *run);
 
-/* Runs nothing: prints the test and its knobs as facts for the axioms (facts.c). */
+/* Runs nothing: prints the test and its knobs as facts of answer-set programming
+ * (facts.c).
+ */
 int rn_litmus_facts_run(const struct rn_litmus_options *o,
 			const struct rn_report_test *test, struct rn_report_run *run);
 
@@ -152,8 +157,8 @@ int rn_litmus_live_run(const struct rn_litmus_options *o,
 
 /* ---- Output ---- */
 
-/* A rule such as "GV1", and a remedy. rn_litmus_find_rule() returns NULL if no rule has
- * the name.
+/* A rule of memory ordering that tests may name. rn_litmus_find_rule() returns NULL if
+ * there is no rule with the name.
  */
 struct rn_litmus_rule {
 	const char *name;   /* name of the rule, such as "GV1" */
@@ -175,21 +180,23 @@ int rn_report_json(const struct rn_report *r, FILE *to, bool witness);
  */
 int rn_report_html(const struct rn_report *r, FILE *to);
 
-/* A stale load: a load that has read old bytes although a newer write had been issued. */
+/* A stale load: a load of a test's thread that has read old bytes although a newer write
+ * had been issued.
+ */
 struct rn_html_stale {
 	size_t step;	/* index of the load among the steps */
-	uint16_t tlp;	/* number of the TLP of the write that had not arrived yet */
-	uint16_t where; /* queue in which the write was; RN_LIST_COUNT: none yet */
+	uint16_t tlp;	/* number of the TLP by which the newer write travelled */
+	uint16_t where; /* queue in which this TLP was; RN_LIST_COUNT: in none yet */
 };
 
-/* Finds the first stale load among the steps of a state, and fills in @stale. Returns
- * false if there is none.
+/* Finds the first stale load among the steps that led to the final state @s, and fills in
+ * @stale. Returns false if there is none.
  */
 bool rn_html_find_stale(const struct rn_litmus_test *t, const struct rn_report_state *s,
 			struct rn_html_stale *stale);
 
-/* Draws the steps of a state as a picture, with a lane for each agent and queue. Time
- * runs downward. The caller must make sure that @s->steps is not NULL.
+/* Draws the steps that led to the final state @s as a picture, with a lane for each agent
+ * and queue. Time runs downward. @s->steps must not be NULL.
  */
 void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 		     const struct rn_report_state *s);
@@ -198,8 +205,8 @@ void rn_html_picture(FILE *to, const struct rn_litmus_test *t,
 /* The state file: the results of litmus runs, so that a later call can continue.
  *
  * It is text: a line "run DIGEST RUNS NAME", and a line "state COUNT SEED ABSENT
- * VALUE..." for each final state. Records are appended; the last one with a digest
- * is valid.
+ * VALUE..." for each final state. Results are appended; of several records with one
+ * digest, the last one is valid.
  */
 
 struct rn_litmus_memory;
@@ -215,13 +222,13 @@ uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 			  const struct rn_litmus_test *t,
 			  const struct rn_report_run *run);
 
-/* Adds the results that the state file has for @digest to @run. Returns the number of
- * their runs. @digest identifies a test and its knobs.
+/* Adds the results that the state file has for a test to @run. @digest: that of the test
+ * and its settings, from rn_litmus_digest(). Returns the number of runs of those results.
  */
 uint64_t rn_litmus_recall(const struct rn_litmus_memory *m, uint64_t digest,
 			  const struct rn_litmus_test *t, struct rn_report_run *run);
 
-/* Appends the results of @run to the file. Returns 0 or -errno. */
+/* Appends the results of @run to the state file. Returns 0 or -errno. */
 int rn_litmus_remember(struct rn_litmus_memory *m, uint64_t digest,
 		       const struct rn_litmus_test *t, const struct rn_report_run *run);
 

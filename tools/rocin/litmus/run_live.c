@@ -24,21 +24,21 @@
 
 enum {
 	DEVICES = RN_NIC_MAX,
-	/* Time in ms to wait for an answer, in addition to the time that was requested
-	 * for the runs.
+	/* Time in ms to wait for an answer of rocin-litmus, in addition to the time that
+	 * was requested for the runs.
 	 */
 	PATIENCE_MS = 600000,
 	RUN_MS = 200, /* maximum time of one run in ms */
 	KNOBS_MAX = 512,
 	RUNS = 100, /* default number of runs */
-	/* An allowed state may have not occurred. Then one run in this many is repeated
-	 * with packet loss.
+	/* If an allowed state has not occurred, one run in this many is made again with
+	 * packet loss.
 	 */
 	LOSSY_ONE_IN = 4,
 };
 
-/* Fault rule for outcomes that occur only if messages of one QP take much longer than
- * those of another.
+/* Fault rule with which some outcomes occur that need the messages of one QP to take much
+ * longer than those of another.
  */
 static const char *const loss = "drop=10%";
 
@@ -46,8 +46,8 @@ static struct {
 	pid_t pid; /* process id of rocin-litmus; 0: it is not running */
 	int fd;
 	bool processes, is_lossy;
-	bool is_at_work; /* rocin-litmus has a request and has not answered yet */
-	/* The function that ends rocin-litmus is registered with atexit(). */
+	bool is_at_work; /* rocin-litmus has got a request and has not answered it yet */
+	/* stop() is registered with atexit(). */
 	bool is_registered;
 	char knobs[KNOBS_MAX];
 	struct rn_litmus_memory *memory;
@@ -61,7 +61,7 @@ static void stop(void)
 {
 	if (live.pid == 0)
 		return;
-	/* closing the socket ends rocin-litmus, which waits for a request */
+	/* rocin-litmus waits for a request; closing the socket ends it. */
 	close(live.fd);
 	if (live.is_at_work)
 		kill(live.pid, SIGTERM);
@@ -69,7 +69,8 @@ static void stop(void)
 	live.pid = 0;
 }
 
-/* Chooses loopback addresses that no other process uses, as they contain the process id.
+/* Chooses loopback addresses for the devices. They contain the process id, so no other
+ * process of this program uses them.
  */
 static void own_netdevs(char *text, size_t len)
 {
@@ -193,8 +194,8 @@ static int receive_all(void *data, size_t len, int timeout_ms)
 	return 0;
 }
 
-/* Returns a copy of the text that stays valid as long as the report. Texts of rules are
- * few, so equal ones are stored once.
+/* Returns a copy of the text of a rule, which stays valid as long as the report. There
+ * are few texts, so each is stored once.
  */
 static const char *keep_rule(const char *text)
 {
@@ -253,7 +254,7 @@ static int receive_states(const struct rn_litmus_test *t, struct rn_report_run *
 	return rc;
 }
 
-/* Prints why rocin-litmus has ended or failed. */
+/* Prints why rocin-litmus has ended or why its request has failed. */
 static int explain(const struct rn_report_test *test, const struct rn_report_run *run,
 		   const char *why, int rc)
 {
@@ -275,7 +276,7 @@ static int explain(const struct rn_report_test *test, const struct rn_report_run
 	return rc ? rc : -EIO;
 }
 
-/* Requests @runs more runs from rocin-litmus and waits for the answer. */
+/* Requests @runs more runs of a test from rocin-litmus, and waits for the answer. */
 static int request_runs(const struct rn_litmus_options *o,
 			const struct rn_report_test *test, struct rn_report_run *run,
 			uint64_t runs, uint64_t ms)
@@ -332,8 +333,8 @@ static const char *never_here(const struct rn_report_run *run)
 	return NULL;
 }
 
-/* Returns the time in ms that is left of the limit for all tests; 0: there is no limit.
- * Sets *@is_over to true if none is left.
+/* Returns the time in ms that is left of the user's limit for all tests; 0: there is no
+ * limit. Sets *@is_over to true if no time is left.
  */
 static uint64_t time_left(const struct rn_litmus_options *o, bool *is_over)
 {
@@ -357,7 +358,7 @@ static int open_memory(const struct rn_litmus_options *o)
 	return 0;
 }
 
-/* Is there an allowed state that has not occurred? */
+/* Returns true if an allowed state has not occurred. */
 static bool is_unseen(const struct rn_report_run *run)
 {
 	for (size_t i = 0; i < run->verdict_count; i++) {
@@ -374,7 +375,7 @@ static bool is_unseen(const struct rn_report_run *run)
 }
 
 /* Returns true if other final states may occur with packet loss. Loss changes which of
- * two QPs is faster; with a single QP it only takes time.
+ * two QPs is faster, so it is of no use for a test with a single QP.
  */
 static bool may_be_lossy(const struct rn_litmus_options *o,
 			 const struct rn_report_test *test)

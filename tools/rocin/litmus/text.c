@@ -11,10 +11,10 @@
 #include "sim/pcie/model/topology.h"
 
 /* ----------------------------------------------------------- the table of all tests */
-/* A table with a row for each test and a column for each mode. Cells: "A 2/5" allowed,
- * occurred in 2 of 5 runs; "A 0" allowed, did not occur; "F ok" forbidden, did not occur;
- * "!!" failure; "cut": the explorer stopped at its limit; "skip": the back end cannot run
- * the test.
+/* A table with a row for each test and a column for each PCIe mode. Cells: "A 2/5"
+ * allowed, occurred in 2 of 5 runs; "A 0" allowed, did not occur; "F ok" forbidden, did
+ * not occur; "!!" failure; "cut": the explorer stopped at its limit; "skip": the back end
+ * cannot run the test.
  */
 
 enum {
@@ -22,8 +22,8 @@ enum {
 	CELL_WIDTH = 11,
 };
 
-/* Sets of knobs that have a column, because tests of this repository use them. Other sets
- * are counted in the last column.
+/* Sets of knobs (PCIe settings) that have a column, because tests of this repository use
+ * them. Results under other sets are counted in the last column.
  */
 static const struct {
 	const char *knobs, *title;
@@ -44,8 +44,8 @@ static int column_of(const struct rn_report_run *run)
 	return -1;
 }
 
-/* Returns the verdict of a run that is shown: the first that has failed, or else the
- * first one.
+/* Returns the verdict of a run that its cell shows: the first one whose status is not
+ * "ok", or else the first one.
  */
 static const struct rn_report_verdict *main_verdict(const struct rn_report_run *run)
 {
@@ -111,8 +111,8 @@ static bool is_used(const struct rn_report *r, int column)
 	return false;
 }
 
-/* Writes a text about the sets of knobs that have no column, such as "2/3": 2 of their 3
- * verdicts are as expected.
+/* Writes the text of the last column, such as "2/3": under the sets of knobs that have no
+ * column, 2 of 3 verdicts are as expected.
  */
 static void format_others(const struct rn_report_test *test, char *buf, size_t len)
 {
@@ -268,13 +268,13 @@ int rn_report_json(const struct rn_report *r, FILE *to, bool witness)
 
 /* ------------------------------------------------------------------- report as text */
 enum {
-	DETAILED_RUNS = 12, /* if there are more runs, only the table is printed */
+	DETAILED_RUNS = 12, /* if there are more runs, the report has only the table */
 };
 
 /* ---- Steps of a state ---- */
 
-/* Returns true if the step is important for the reader: an instruction, bytes that become
- * visible or are read, or a TLP that passes another.
+/* Returns true if the step is worth printing: an instruction, bytes that become visible
+ * or are read, or a TLP that passes another.
  */
 static bool is_telling(const struct rn_litmus_step *s)
 {
@@ -322,7 +322,8 @@ static void print_witness(const struct rn_litmus_test *t,
 
 /* ---- Rules that a test names ---- */
 
-/* Prints each rule that the test names, and its remedy if @remedies is set. */
+/* Prints each rule of memory ordering that the test names; if @remedies, also its remedy.
+ */
 static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 {
 	const char *at = t->rules;
@@ -342,7 +343,9 @@ static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 
 /* ---- One run of a test ---- */
 
-/* Prints the other knob sets for which the file forbids the same outcome. */
+/* Prints up to three sets of knobs (PCIe settings) under which the file forbids the same
+ * outcome.
+ */
 static void print_forbidden_in(const struct rn_litmus_test *t,
 			       const struct rn_litmus_verdict *v, FILE *to)
 {
