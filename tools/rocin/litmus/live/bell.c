@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bell.c - queues whose WQEs and doorbells the test itself writes, without verbs calls:
- * send queues (instructions `bell' and `blue') and receive queues (instruction `recv').
+/* bell.c - queues of a test whose WQEs and doorbells its threads write themselves,
+ * without verbs calls: send queues (instructions `bell' and `blue') and receive queues
+ * (instruction `recv').
  *
  * There is no verbs call that only rings a doorbell, so this file imitates the layer
  * below verbs with TLPs of the simulated PCIe hierarchy: a doorbell is a posted write of
  * the CPU to the NIC. When it has arrived, the NIC reads the WQE, and then the data at
  * the address in it; a verbs call with inline data sends this data. For a receive queue,
- * a receive is posted into the buffer that the WQE names.
+ * a verbs call posts a receive into the buffer that the WQE names.
  *
- * Each such queue has a thread, an engine of its NIC, which serves doorbells in the order
- * in which they arrive. In mode strict, which has no TLPs, they arrive at
- * once and the engine loads from memory.
+ * Each such queue has a thread, its engine, which stands for the NIC and serves doorbells
+ * in the order in which they arrive. In PCIe mode strict, which has no TLPs, doorbells
+ * arrive at once, and the engine loads from memory.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +22,7 @@
 #include "sim/litmus/model.h"
 
 enum {
-	/* maximum number of words of a location */
+	/* maximum number of words (of 8 bytes) in a location of a test */
 	WORDS = RN_LIVE_PAGE / sizeof(int64_t),
 };
 
@@ -43,14 +44,16 @@ struct rn_live_queue {
 	struct bell bell[RN_LITMUS_OPS]; /* by number of the work request */
 
 	/* @lock guards the members below; @changed is signalled when they change. A
-	 * thread that holds the lock of the hierarchy may take @lock. A thread that holds
-	 * @lock must not take the lock of the hierarchy.
+	 * thread that holds the lock of the PCIe hierarchy may take @lock. A thread that
+	 * holds @lock must not take the lock of the hierarchy.
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	const struct bell *arrived[RN_LITMUS_OPS];
 	unsigned arrivals, served;
-	/* the fetch has ended; it read an address without memory */
+	/* @is_fetched: the NIC has fetched what it was to read. @has_failed: there is no
+	 * memory at the address.
+	 */
 	bool is_fetched, has_failed;
 	bool is_over; /* the engine is to end */
 
@@ -91,7 +94,9 @@ static bool fetch_by_tlps(struct rn_live_queue *q, const uint8_t *from, int64_t 
 	return !has_failed;
 }
 
-/* Fetches a location. Returns the number of its words; 0 after rn_live_fail(). */
+/* Reads a location as the NIC of @q would. Returns the number of words that were read; 0
+ * after rn_live_fail().
+ */
 static unsigned fetch(struct rn_live_queue *q, unsigned loc, int64_t *word)
 {
 	const uint8_t *from = rn_live_address(q->l, loc);
@@ -118,8 +123,8 @@ static bool has_address(const int64_t *word, unsigned words)
 	return false;
 }
 
-/* If all words are the address of the same location, and that location is on this queue's
- * node, returns the location. Otherwise the words are no valid WQE, and this returns
+/* Returns the location whose address all of the @words words at @word are, if it is on
+ * the node of this queue. Otherwise the words are no valid WQE, and this returns
  * RN_LITMUS_NONE.
  */
 static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
@@ -135,9 +140,9 @@ static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
 	return t->location[loc].node == q->node ? loc : RN_LITMUS_NONE;
 }
 
-/* Fetches the WQE of a receive, and posts the receive. If the WQE names no buffer, posts
- * the receive with other memory, so that messages can arrive; the run then has no final
- * state.
+/* Serves the doorbell of a receive: fetches its WQE, and posts a receive. If the WQE
+ * names no buffer, posts the receive with other memory, so that messages can still
+ * arrive; then this run counts for no final state.
  */
 static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr *in)
 {
@@ -153,8 +158,8 @@ static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr 
 	(void)q->receive(q->l, in->rq, loc);
 }
 
-/* Fetches the WQE of a doorbell, and sends or posts what it describes. If that fails, the
- * queue serves no more doorbells.
+/* Serves a doorbell: fetches its WQE, and sends or posts what the WQE describes. If that
+ * fails, the queue serves no more doorbells.
  */
 static void serve(struct rn_live_queue *q, const struct bell *bell)
 {
@@ -224,7 +229,8 @@ int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wq
 {
 	enum {
 		BELL_BYTES = 8,
-		BLUE_BYTES = 64, /* a line of the write-combining buffer */
+		/* bytes of a BlueFlame doorbell: a line of the write-combining buffer */
+		BLUE_BYTES = 64,
 	};
 	bool is_recv = in->op == RN_LITMUS_RECV;
 	struct rn_live_queue *q = l->queue[is_recv ? RN_LITMUS_QPS + in->rq : in->qp];
@@ -266,7 +272,9 @@ static struct rn_live_queue *open_queue(struct rn_live *l, unsigned node, unsign
 	return q;
 }
 
-/* Starts the engine of @q and stores @q as queue @number. */
+/* Starts the engine of @q (the thread that serves its doorbells), and stores @q as queue
+ * @number. Returns 0, or -1 after rn_live_fail().
+ */
 static int start_engine(struct rn_live *l, struct rn_live_queue *q, unsigned number)
 {
 	if (q && !pthread_create(&q->engine, NULL, engine_main, q)) {

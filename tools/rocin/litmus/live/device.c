@@ -76,7 +76,7 @@ int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------ knobs of the simulated PCIe layer */
-/* Sets the knobs of the simulated PCIe layer for each run. */
+/* Sets the PCIe knobs of a test in the simulated PCIe hierarchy, anew for each run. */
 
 int rn_live_set_layer(struct rn_live *l)
 {
@@ -85,9 +85,9 @@ int rn_live_set_layer(struct rn_live *l)
 
 	if (!l->lib.handle || knobs.place == RN_PLACE_NOW)
 		return 0;
-	/* The driver of the model chooses the order of TLPs. It does not change which
-	 * outcomes are possible, but it changes how frequent they are. Two drivers are
-	 * used in turn, because each makes other outcomes frequent.
+	/* The driver is the part of the PCIe model that chooses which TLP moves next. It
+	 * does not change which outcomes are possible, but it changes how frequent they
+	 * are. Two drivers are used in turn, because each makes other outcomes frequent.
 	 */
 	knobs.driver = l->shared->seed & 1 ? RN_DRIVER_RANDOM : RN_DRIVER_ADVERSARIAL;
 	knobs.seed = l->shared->seed;
@@ -106,8 +106,8 @@ enum {
 	GIDS_MAX = 64, /* maximum number of GIDs that are examined */
 };
 
-/* Returns the device for NIC number @nic of the test: the device of Rocin with this
- * number. With --backend=hw, all devices of the machine are used in turn.
+/* Returns the device that stands for NIC number @nic of the test: the device of Rocin
+ * with this number. With --backend=hw, the devices of the machine are used in turn.
  */
 static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 {
@@ -122,8 +122,8 @@ static struct ibv_device *choose(struct rn_live *l, unsigned nic)
 	return NULL;
 }
 
-/* Chooses the first RoCEv2 GID of an Ethernet port; if one of them is an IPv4 address,
- * the first such. Returns 0, or -1 after rn_live_fail().
+/* Chooses the GID of a device: the first RoCEv2 GID with an IPv4 address or, if there is
+ * none, the first RoCEv2 GID. Returns 0, or -1 after rn_live_fail().
  */
 static int choose_gid(struct rn_live_device *d)
 {
@@ -150,7 +150,7 @@ static int choose_gid(struct rn_live_device *d)
 	return is_found ? 0 : -1;
 }
 
-/* IB_UVERBS_DEVICE_FLUSH_GLOBAL */
+/* value of IB_UVERBS_DEVICE_FLUSH_GLOBAL, which older headers lack */
 #define CAN_FLUSH (1ULL << 38)
 
 static unsigned flush_access(struct ibv_context *ctx)
@@ -206,8 +206,8 @@ static int open_device(struct rn_live *l, struct rn_live_device *d, unsigned nic
 	return d->pd ? 0 : rn_live_fail(l, "ibv_alloc_pd: %s", strerror(errno));
 }
 
-/* Returns the device for NIC number @nic of the test, or NULL after a failure. The device
- * is opened when it is first asked for, and stays open.
+/* Returns the device that stands for NIC number @nic of the test, or NULL after a
+ * failure. The device is opened when it is first asked for, and stays open.
  */
 static struct rn_live_device *device_of(struct rn_live *l, unsigned nic)
 {
@@ -261,13 +261,13 @@ bool rn_live_has_dm(struct rn_live *l)
 	return ok;
 }
 
-/* Allocates memory number @memory of the test on NIC number @nic, and registers it.
- * Returns 0, or -1 after rn_live_fail().
+/* Allocates device memory on NIC number @nic for memory number @memory of the test, and
+ * registers it. Returns 0, or -1 after rn_live_fail().
  */
 static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 {
 	/* The memory is aligned to its size, so that the low bits of an address in a
-	 * trace are the offset of the location.
+	 * trace of TLPs are the offset in the memory.
 	 */
 	struct ibv_alloc_dm_attr attr = { .length = RN_LIVE_DM,
 					  .log_align_req = RN_LIVE_DM_LOG };
@@ -275,7 +275,9 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	l->dm[memory] = ibv_alloc_dm(l->device[nic].ctx, &attr);
 	if (!l->dm[memory])
 		return rn_live_fail(l, "ibv_alloc_dm: %s", strerror(errno));
-	/* the address is 0, because the MR is zero-based */
+	/* 0, because addresses in work requests count from the beginning of the MR
+	 * (IBV_ACCESS_ZERO_BASED)
+	 */
 	l->shared->address[memory] = 0;
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
 		unsigned more = (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0) |
@@ -291,7 +293,7 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	return 0;
 }
 
-/* Frees the memory on NICs. To be called after the MRs were deregistered. */
+/* Frees the device memory on NICs. Must be called after its MRs were deregistered. */
 static void free_dm(struct rn_live *l)
 {
 	for (unsigned i = 0; i < RN_LIVE_MEMORIES; i++)
@@ -350,9 +352,9 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 /* Memory, CQs and connected QPs of a test. */
 
 enum {
-	/* Code of the ACK timeout: 0.5 s. There are 8 tries, so the peer has 4 s in all.
-	 * No packets are lost, but on a busy machine the peer may not run for longer than
-	 * the usual code 14 (67 ms) allows.
+	/* Code of the ACK timeout: 0.5 s. With 8 tries the peer has 4 s in all. No
+	 * packets are lost, but on a busy machine the process of the peer may not get to
+	 * run for longer than the usual code 14 (67 ms) allows.
 	 */
 	ACK_TIMEOUT_CODE = 17,
 	/* code for 8 ms, which is used when packets are lost on purpose */
@@ -430,7 +432,7 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	unsigned access = ACCESS | l->device[nic].flush_access;
 	void *at = l->memory[memory];
 
-	/* Memory on a NIC cannot be addressed by other NICs of the node. */
+	/* Device memory on a NIC cannot be addressed by other NICs of the node. */
 	if (rn_agent_is_nic(agent))
 		return agent == l->map.nic[nic].agent ? take_dm(l, nic, memory) : 0;
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
@@ -447,8 +449,8 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	return 0;
 }
 
-/* For each node of this worker, registers the memories of the node with each of its NICs.
- * Returns 0, or -1 after rn_live_fail().
+/* Registers the memories of each node that this worker (process) plays with each NIC of
+ * the node. Returns 0, or -1 after rn_live_fail().
  */
 static int register_all(struct rn_live *l)
 {
@@ -514,8 +516,9 @@ static unsigned nic_of(const struct rn_live *l, unsigned qp, unsigned side)
 		    : rn_live_find_nic(&l->map, q->node, q->nic);
 }
 
-/* Creates side @side of QP @qp of the test. Both sides get a send and a receive queue,
- * although one side only sends and the other only receives.
+/* Creates the QP of side @side (0: requester, 1: responder) of connection @qp of the
+ * test. Both sides get a send and a receive queue, although one side only sends and the
+ * other only receives.
  */
 static int create_end(struct rn_live *l, unsigned qp, unsigned side)
 {
@@ -638,8 +641,8 @@ static int connect_ends(struct rn_live *l)
 	return 0;
 }
 
-/* Counts the receives that each QP needs in a run. One of them is for the SEND that ends
- * the run.
+/* Sets, for each QP, the number of receives that it needs in a run. One of them is for
+ * the SEND that ends the run.
  */
 static void count_receives(struct rn_live *l)
 {

@@ -80,8 +80,8 @@ struct rn_live_lib {
 	RN_LIVE_LIB_FUNCTIONS(RN_LIVE_LIB_MEMBER)
 };
 
-/* Loads the library from the directory of this program. Returns 0, also if the library
- * does not exist, or -1 with an error text in @err if it lacks a function.
+/* Loads librocin-gpu.so from the directory of this program. Returns 0, also if the
+ * library does not exist, or -1 with an error text in @err if it lacks a function.
  */
 int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len);
 
@@ -90,7 +90,7 @@ enum {
 	RN_LIVE_MEMORIES = RN_LITMUS_NODES + RN_GPU_MAX + RN_NIC_MAX,
 	/* Size in bytes of a node's host memory, and of a GPU's memory. */
 	RN_LIVE_ARENA = 1 << 20,
-	/* Offset in a node's host memory of the area for inline data. */
+	/* Offset in a node's host memory of the area from which inline data are sent. */
 	RN_LIVE_STAGE = 256 << 10,
 	RN_LIVE_PAGE = 4096,
 	/* Size of the memory on a NIC, which is aligned to its size. */
@@ -109,8 +109,9 @@ uint64_t rn_live_now(void);
 
 struct rn_live;
 
-/* Sets the knobs of the simulated PCIe layer for the next run. The seed of the run is
- * l->shared->seed. Does nothing if the layer is off.
+/* Sets the PCIe knobs of the simulated hierarchy for the next run, whose seed is
+ * l->shared->seed. Does nothing if PCIe is not simulated. Returns 0, or -1 after
+ * rn_live_fail().
  */
 int rn_live_set_layer(struct rn_live *l);
 
@@ -119,19 +120,21 @@ int rn_live_set_layer(struct rn_live *l);
 /* One of the memories in a test: host memory of a node, or memory of a GPU or NIC. */
 struct rn_live_memory {
 	uint8_t node, agent;
-	uint8_t gpu; /* number of the GPU of this process that serves as that GPU */
+	/* number of the simulated GPU of this process that stands for it, if it is a GPU
+	 */
+	uint8_t gpu;
 };
 
 struct rn_live_place {
 	uint8_t memory;
 	uint32_t offset;
-	/* Length of the location in bytes, for a message of which it is the only element.
+	/* Length of the location in bytes; used if it is the only element of a message.
 	 */
 	uint32_t bytes;
 };
 
-/* A NIC of the test. The device that is used for it has the number that is the NIC's
- * index in rn_live_map.nic.
+/* A NIC of the test. Its index in rn_live_map.nic is also the number of the device that
+ * stands for it.
  */
 struct rn_live_nic_name {
 	uint8_t node, agent;
@@ -142,9 +145,7 @@ struct rn_live_map {
 	struct rn_live_place place[RN_LITMUS_LOCATIONS];
 	struct rn_live_nic_name nic[RN_LIVE_NICS];
 	unsigned memories, nics;
-	/* Length of a location in bytes, for a message of which it is one of several
-	 * elements.
-	 */
+	/* Length in bytes of each location in a message of several elements. */
 	uint32_t element;
 };
 
@@ -170,8 +171,8 @@ struct rn_live_end {
 	uint8_t mtu;
 };
 
-/* Times at which an instruction began and ended (rn_live_now()), and the value that it
- * read or wrote.
+/* When an instruction began and ended (rn_live_now()), and the value that it read or
+ * wrote.
  */
 struct rn_live_mark {
 	uint64_t began, ended;
@@ -186,21 +187,21 @@ struct rn_live_thread_result {
 };
 
 struct rn_live_shared {
-	/* Barrier for workers and for threads that run all the time (not
-	 * launched kernels).
+	/* Barrier at which the workers wait, and the threads of the test that run from
+	 * the beginning (that is, not kernels which other threads launch).
 	 */
 	pthread_barrier_t all;
 	pthread_barrier_t workers; /* barrier for workers only */
-	/* The lead writes this member and the following ones before a barrier. The other
-	 * workers read them after it.
+	/* The lead (the worker that counts final states) writes this member and the
+	 * following ones before a barrier. The other workers read them after it.
 	 */
 	uint64_t seed; /* seed of the next run */
-	/* Time at which threads give up in the next run, if they still wait for something
-	 * then.
+	/* Time at which threads give up in the next run, if they are still waiting for
+	 * something.
 	 */
 	uint64_t deadline;
 	bool is_last; /* there is no next run, so threads end */
-	/* Number of workers that have polled all their completions of this run. */
+	/* Number of workers that have polled all completions of this run on their CQs. */
 	_Atomic unsigned emptied;
 	/* QPNs and addresses of each QP: requester, responder. */
 	struct rn_live_end end[RN_LITMUS_QPS][2];
@@ -210,18 +211,18 @@ struct rn_live_shared {
 	uint32_t rkey[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct rn_live_thread_result thread[RN_LITMUS_THREADS];
 	/* Counts for this run. @sends: messages of each QP that consume a receive.
-	 * @receives: receives that the test's program has posted to each receive queue.
-	 * The flag that follows: one of these receives names no valid buffer.
+	 * @receives: receives that the test's own instructions have posted to each
+	 * receive queue. @has_bad_receive: one of these names no valid buffer.
 	 */
 	_Atomic unsigned sends[RN_LITMUS_QPS], receives[RN_LITMUS_RQS];
 	_Atomic bool has_bad_receive;
-	/* Completions of the test that nobody had polled when its threads ended: for each
-	 * CQ, and for the DMA engines.
+	/* Completions of the test that no thread had polled when the threads ended: for
+	 * each CQ, and for the DMA engines.
 	 */
 	_Atomic unsigned left[RN_LITMUS_CQS], left_dma;
 	int64_t final[RN_LITMUS_LOCATIONS];
-	/* The first failure of any worker. The worker that fails first sets `has_failed',
-	 * writes the text `why', and then sets `failed'.
+	/* The first failure of any worker: the worker that fails first sets @has_failed,
+	 * writes the text @why, and then sets @failed.
 	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;
@@ -258,8 +259,8 @@ struct rn_live_qp {
 	 * belongs to another worker.
 	 */
 	struct ibv_qp *side[2];
-	/* Number of receives that are posted for each run. Not used if the test's threads
-	 * post the receives.
+	/* Number of receives that are posted for each run. Not used if instructions of
+	 * the test post the receives.
 	 */
 	unsigned recvs;
 };
@@ -288,14 +289,14 @@ struct rn_live {
 	uint8_t *device_memory[RN_LIVE_MEMORIES];
 	struct ibv_mr *mr[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct ibv_cq *cq[RN_LITMUS_CQS];
-	/* number of CQEs of receives in this run */
+	/* number of CQEs of receives that were polled in this run */
 	_Atomic unsigned recv_seen[RN_LITMUS_CQS];
 	struct rn_live_qp qp[RN_LITMUS_QPS];
 	/* NULL: the queue belongs to one QP, or to another worker */
 	struct ibv_srq *srq[RN_LITMUS_RQS];
-	/* Queues whose doorbells the test rings. First come the send queues, in the order
-	 * of QP numbers, then the receive queues. NULL: the test rings no doorbell of
-	 * this queue, or the queue belongs to another worker.
+	/* Queues whose doorbells the test rings: first the send queues, in the order of
+	 * QP numbers, then the receive queues. NULL: the test rings no doorbell of this
+	 * queue, or the queue belongs to another worker.
 	 */
 	struct rn_live_queue *queue[RN_LIVE_QUEUES];
 	struct rn_live_drive *drive;
@@ -320,9 +321,9 @@ int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 int rn_live_connect(struct rn_live *l);
 void rn_live_disconnect(struct rn_live *l);
 
-/* rn_live_address() returns the address of a location for the CPU, rn_live_name() its
- * address in work requests, and rn_live_mr() the MR of this worker through which NIC @nic
- * accesses it.
+/* How a location is accessed: rn_live_address() returns its address for the CPU,
+ * rn_live_name() its address in work requests, and rn_live_mr() the MR of this worker
+ * through which NIC @nic accesses it.
  */
 uint8_t *rn_live_address(const struct rn_live *l, unsigned loc);
 uint64_t rn_live_name(const struct rn_live *l, unsigned loc);
@@ -331,20 +332,21 @@ bool rn_live_is_relaxed(const struct rn_live *l, unsigned loc);
 
 /* ---- Memory on NICs ---- */
 
-/* Returns true if each device has as much memory of its own as the test needs. Opens the
- * devices. With several processes it always returns true, because a process opens only
- * its own devices.
+/* Opens the devices, and returns true if each has as much device memory (ibv_alloc_dm())
+ * as the test needs. With several processes it always returns true, because a process
+ * opens only its own devices.
  */
 bool rn_live_has_dm(struct rn_live *l);
 
-/* Is the location in memory on a NIC? */
+/* Returns true if the location is in device memory on a NIC. */
 bool rn_live_is_dm(const struct rn_live *l, unsigned loc);
-/* Access memory on a NIC. rn_live_dm_load() returns the value that all words of the
- * location have, or RN_LIVE_TORN if they differ. The store writes @value to one word.
+/* Access device memory on a NIC. rn_live_dm_load() returns the value that all words of
+ * the location have, or RN_LIVE_TORN if they differ. rn_live_dm_store() writes @value to
+ * one word.
  */
 int64_t rn_live_dm_load(struct rn_live *l, unsigned loc);
 void rn_live_dm_store(struct rn_live *l, unsigned loc, int64_t value);
-/* Sets a location on a NIC to its initial value. */
+/* Sets a location in device memory on a NIC to its initial value. */
 void rn_live_dm_reset(struct rn_live *l, unsigned loc);
 
 /* ---- Work requests ---- */
@@ -357,7 +359,7 @@ enum {
  * the run. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_post_receives(struct rn_live *l, unsigned qp);
-/* Ends a run on QP @qp: posts one SEND for each of the @unused receives that no message
+/* Ends a run on QP @qp: posts one SEND for each of its @unused receives, which no message
  * has consumed, and then the SEND that ends the run. Returns 0, or -1 after
  * rn_live_fail().
  */
@@ -370,52 +372,54 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- Doorbells ---- */
 
-/* Posts the WRITE that a doorbell has announced. Its data are the words that the NIC has
- * fetched; if the WRITE is longer, the last word is repeated. Returns 0, or -1 after
- * rn_live_fail().
+/* Posts the WRITE whose doorbell a thread of the test has rung. @word: the @words words
+ * that the NIC has fetched as its data; if the WRITE is longer, the last word is
+ * repeated. Returns 0, or -1 after rn_live_fail().
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);
 rn_live_post_fn rn_live_post_fetched; /* defined in player.c */
 
-/* Posts a receive to a receive queue to which the test's threads post. @loc: the location
- * that is its buffer; RN_LITMUS_NONE: memory outside of all locations, for a message that
- * would otherwise wait for ever. Returns 0, or -1 after rn_live_fail().
+/* Posts a receive to receive queue @rq, to which instructions of the test post. @loc: the
+ * location that is its buffer; RN_LITMUS_NONE: memory outside of all locations, for a
+ * message that would otherwise wait for ever. Returns 0, or -1 after rn_live_fail().
  */
 typedef int rn_live_receive_fn(struct rn_live *l, unsigned rq, unsigned loc);
 rn_live_receive_fn rn_live_post_receive;
 
-/* Starts an engine (a thread that serves the doorbells) for each queue with doorbells of
- * this worker. The engine calls @post with a request that it has fetched, and @receive
- * with a receive. Returns 0, or -1 after rn_live_fail().
+/* Starts an engine (a thread that serves doorbells) for each queue of this worker whose
+ * doorbells the test rings. The engine calls @post with a request whose WQE it has
+ * fetched, and @receive with a receive. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post,
 			rn_live_receive_fn *receive);
 void rn_live_queues_close(struct rn_live *l);
-/* Rings the doorbell of an instruction. @wqe: the WQE that a BlueFlame doorbell carries.
+/* Rings the doorbell of instruction @in. @wqe: the WQE, if the doorbell carries one
+ * (BlueFlame).
  */
 int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wqe);
-/* Waits until all doorbells of a run have been served. The caller must call it after the
- * run's threads have ended. Returns 0, or -1 if something has failed.
+/* Waits until the engines have served all doorbells of a run. Called after the run's
+ * threads have ended. Returns 0, or -1 if something has failed.
  */
 int rn_live_queues_finish(struct rn_live *l);
 
 /* ---- DMA engines ---- */
 
-/* Prepares the DMA engines, if nodes of this worker have DMA engines in the test. Returns
- * 0, or -1 after rn_live_fail().
+/* Prepares the DMA engines (simulated drives) if the test has some on nodes of this
+ * worker. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_drive_open(struct rn_live *l);
 void rn_live_drive_close(struct rn_live *l);
-/* Waits until all transfers of a run have ended. Drops the completions that no thread has
- * polled. Returns 0, or -1 after rn_live_fail().
+/* Waits until all transfers of the DMA engines in a run have ended. Drops the completions
+ * that no thread has polled. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_drive_finish(struct rn_live *l);
 
 /* ---- Threads of a test ---- */
 
 enum {
-	/* a load found words with different values; the model has the same constant */
+	/* the words of a location had different values; the model has the same constant
+	 */
 	RN_LIVE_TORN = -999999999,
 };
 
@@ -423,15 +427,17 @@ struct rn_live_player {
 	struct rn_live *l;
 	uint8_t number; /* number of the thread in the test */
 	uint64_t rng;
-	/* If the thread is a kernel that another thread launches: number of the kernel
-	 * that runs it. 0: it was not launched in this run.
+	/* If another thread launches this one as a kernel: number of the kernel that runs
+	 * it; 0: it was not launched in this run.
 	 */
 	int64_t kernel;
 	pthread_t thread;
 	struct rn_live_player *all; /* array of players, by number of thread */
 };
 
-/* The thread is a kernel. Returns the GPU of this process that is used for it. */
+/* Returns the simulated GPU that runs thread number @thread of the test, which is a
+ * kernel.
+ */
 struct rn_gpu *rn_live_gpu(const struct rn_live *l, unsigned thread);
 
 /* Executes the thread's instructions in one run. */
@@ -447,12 +453,13 @@ struct rn_live_results {
 	struct rn_live_step *step[RN_LIVE_STATES];
 };
 
-/* Runs the test as often as requested. @results: filled in by the lead; other workers
- * pass NULL. Returns 0, or -1 after rn_live_fail().
+/* Makes the runs of the test that l->request asks for. @results: filled in by the lead
+ * (the worker that counts final states); other workers pass NULL. Returns 0, or -1 after
+ * rn_live_fail().
  */
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);
 
-/* Returns the steps of the last run, in order of time, as an array that the caller must
+/* Returns the steps of the last run, sorted by time, as an array that the caller must
  * free. Sets *@count to their number. Returns NULL if the steps are not known, or if
  * there is no memory.
  */

@@ -78,7 +78,9 @@ static void clear_results(void)
 	memset(&results, 0, sizeof(results));
 }
 
-/* Runs the test in this worker process. Returns 0, or -1 after rn_live_fail(). */
+/* Makes the runs of the test in this process, which is one of its workers. Returns 0, or
+ * -1 after rn_live_fail().
+ */
 static int run_worker(struct rn_live *l)
 {
 	int rc = rn_live_set_layer(l);
@@ -123,8 +125,8 @@ static int serve_here(struct rn_live *l)
 			(void)answer_results(&results, true);
 		else
 			(void)send_response(RN_LIVE_FAILED, l->shared->why);
-		/* Other threads may wait at a barrier for ever. So the process ends
-		 * without waiting for them.
+		/* Other threads of this process may wait at a barrier for ever, so it
+		 * ends without waiting for them.
 		 */
 		_exit(1);
 	}
@@ -148,8 +150,8 @@ static void kill_all(pid_t *pid, unsigned count)
 			kill(pid[i], SIGKILL);
 }
 
-/* Waits until the processes of all nodes have ended. If one fails, kills the others,
- * because they would wait for it at a barrier.
+/* Waits until the worker processes of all nodes have ended. If one fails, kills the
+ * others, because they would wait for it at a barrier.
  */
 static int wait_for_nodes(struct rn_live *l, pid_t *pid, unsigned count)
 {

@@ -11,15 +11,17 @@ enum {
 	SMALLEST_ELEMENT = 64,
 };
 
-/* State while the locations of a test are placed. */
+/* State while rn_live_map() places the locations of a test in memory. */
 struct layout {
 	const struct rn_litmus_test *t;
 	struct rn_live_map *map;
-	/* For each location in the list of elements of a message: the element after it
-	 * and the element before it. NONE at the ends of the list.
+	/* The elements of a message form a list. For each location: the element after it
+	 * and the element before it; RN_LITMUS_NONE at the ends of the list.
 	 */
 	uint8_t next[RN_LITMUS_LOCATIONS], prev[RN_LITMUS_LOCATIONS];
-	/* The location is the beginning of a page that a drive writes. */
+	/* The location is the beginning of a page that a DMA engine (simulated drive)
+	 * writes.
+	 */
 	bool is_dma[RN_LITMUS_LOCATIONS];
 	uint32_t used[RN_LIVE_MEMORIES];
 	char *why;
@@ -54,8 +56,8 @@ static bool add_nic(struct layout *y, unsigned node, unsigned agent)
 	return true;
 }
 
-/* Returns the index of a memory in the map; adds the memory if it is new. Returns
- * RN_LIVE_MEMORIES if there are too many.
+/* Returns the index of the memory of agent @agent on node @node in the map; adds the
+ * memory if it is new. Returns RN_LIVE_MEMORIES if there are too many.
  */
 static unsigned add_memory(struct rn_live_map *map, unsigned node, unsigned agent)
 {
@@ -82,8 +84,8 @@ static bool add_agents(struct layout *y)
 		if (!add_nic(y, t->qp[i].node, t->qp[i].nic) ||
 		    !add_nic(y, t->qp[i].peer, t->qp[i].peer_nic))
 			return false;
-	/* The host memories of the nodes are added first, because they contain the areas
-	 * for inline data.
+	/* The host memory of each node is needed even without locations, because it
+	 * contains the area for inline data. So it is added first.
 	 */
 	for (unsigned i = 0; i < t->nodes; i++)
 		add_memory(y->map, i, RN_AGENT_CPU);
@@ -100,7 +102,7 @@ static bool add_agents(struct layout *y)
 			return set_reason(y, "needs more memories than one process has");
 		y->map->place[i].memory = (uint8_t)memory;
 	}
-	/* A kernel needs its GPU even if that has no location. */
+	/* A kernel needs its GPU even if no location is in the memory of that GPU. */
 	for (unsigned i = 0; i < t->threads; i++)
 		if (rn_agent_is_gpu(t->thread[i].agent) &&
 		    add_memory(y->map, t->thread[i].node, t->thread[i].agent) ==
@@ -128,7 +130,7 @@ static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 	return true;
 }
 
-/* Links the remote elements of a message to a list. They must lie one behind the other in
+/* Links the remote elements of a message to a list: they must lie one behind the other in
  * memory, because a request has one remote address. Returns false if that is not
  * possible.
  */
@@ -145,8 +147,8 @@ static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 	return true;
 }
 
-/* Returns true if @loc is in memory on a NIC other than @agent. @loc may be
- * RN_LITMUS_NONE.
+/* Returns true if location @loc is in device memory on a NIC other than @agent. @loc may
+ * be RN_LITMUS_NONE.
  */
 static bool is_on_other(const struct layout *y, unsigned loc, unsigned agent)
 {
@@ -161,8 +163,8 @@ static bool names_location(const struct rn_litmus_instr *in)
 				       : in->op == RN_LITMUS_DMA;
 }
 
-/* Returns true if the instruction can access its locations. Memory on a NIC can be
- * accessed through that NIC, and by the CPU, which makes copies.
+/* Returns true if the instruction can access its locations on devices. Device memory on a
+ * NIC can be accessed through that NIC, and by the CPU with copies.
  */
 static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 		      const struct rn_litmus_instr *in)
@@ -189,8 +191,8 @@ static bool can_reach(struct layout *y, const struct rn_litmus_thread *thread,
 }
 
 /* Returns true if the instruction accesses a location that is longer than a word as if it
- * were one word. Only a processor that loads from its own memory, or from that of a NIC,
- * reads all words of a location.
+ * were one word. Only loads of a CPU from host memory or from device memory of a NIC read
+ * all words of a location.
  */
 static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *thread,
 			 const struct rn_litmus_instr *in)
@@ -204,7 +206,9 @@ static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *
 	       rn_agent_is_gpu(thread->agent) || rn_agent_is_gpu(l->agent);
 }
 
-/* Could a doorbell make a NIC fetch from memory on a NIC? */
+/* Returns true if the instruction could make a NIC fetch a WQE or data from device memory
+ * on a NIC.
+ */
 static bool is_fetched_on_nic(const struct layout *y, const struct rn_litmus_instr *in)
 {
 	int64_t address = in->value.number;
@@ -251,8 +255,9 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* A location with a small alignment is placed so that granule boundaries divide it.
- * Returns its offset from a granule boundary; 0 for other locations.
+/* Returns the offset from a granule boundary at which the location is placed: a location
+ * with a small alignment must be divided by such a boundary (the granule is the number of
+ * bytes that become visible together). 0 for other locations.
  */
 static uint32_t past_granule(const struct layout *y, unsigned loc)
 {
@@ -261,7 +266,9 @@ static uint32_t past_granule(const struct layout *y, unsigned loc)
 	return align > 0 && align < SMALLEST_ELEMENT ? align : 0;
 }
 
-/* Places all locations of the list that begins with @loc. */
+/* Places the locations of the list that begins with @loc. Returns false if that is not
+ * possible.
+ */
 static bool place_chain(struct layout *y, unsigned loc)
 {
 	unsigned memory = y->map->place[loc].memory;

@@ -37,7 +37,9 @@ struct rn_live_drive {
 	struct rn_storage_batch *batch;
 	int64_t value[VALUES_MAX];
 	unsigned values;
-	/* number of transfers that were submitted and whose event was not fetched yet */
+	/* number of transfers that were submitted and whose completion event was not
+	 * fetched yet
+	 */
 	_Atomic unsigned transfers;
 };
 
@@ -76,8 +78,8 @@ static int write_page(struct rn_live *l, int64_t value)
 	return 0;
 }
 
-/* Opens a batch. The transfers of a batch are not ordered, so only its completion shows
- * that a transfer has ended.
+/* Opens the batch to which all transfers of the drives belong. Transfers of a batch are
+ * not ordered; an event for each tells that it has ended.
  */
 static int open_batch(struct rn_live *l)
 {
@@ -92,8 +94,8 @@ static int open_drive(struct rn_live *l)
 	int rc;
 
 	rc = l->lib.rn_storage_driver_open();
-	/* The policy allows no bounce buffers, because they would hide the effects for
-	 * which the test looks.
+	/* Excludes bounce buffers, because they would hide the effects for which the test
+	 * looks.
 	 */
 	if (!rc)
 		rc = l->lib.rn_storage_set_policy("direct,p2p");
@@ -108,7 +110,8 @@ static int open_drive(struct rn_live *l)
 	return open_batch(l);
 }
 
-/* Prepares a location for writes by a drive of this worker. */
+/* Prepares a location for writes by the `dma' instruction @in: by a drive of this worker.
+ */
 static int prepare(struct rn_live *l, const struct rn_litmus_instr *in)
 {
 	uint8_t *at = rn_live_address(l, in->loc);
@@ -161,8 +164,8 @@ void rn_live_drive_close(struct rn_live *l)
 	l->drive = NULL;
 }
 
-/* Gets an event of the drives. If there is none, lets TLPs move. Returns 1 if there was
- * an event, 0 if not, or -1 after a failure.
+/* Gets a completion event of the drives' batch. If there is none, lets TLPs move. Returns
+ * 1 if there was an event, 0 if not, or -1 after a failure.
  */
 static int fetch_event(struct rn_live *l, struct rn_storage_event *event)
 {
@@ -195,7 +198,9 @@ int rn_live_drive_finish(struct rn_live *l)
 	return 0;
 }
 
-/* Is the `dma' followed by the `dmacqe' that submits its transfer? */
+/* Returns true if the instruction after the `dma' is the `dmacqe' that submits its
+ * transfer.
+ */
 static bool is_reported(const struct rn_live_player *p, const struct rn_litmus_instr *dma)
 {
 	const struct rn_litmus_thread *t = &p->l->test->thread[p->number];
@@ -222,8 +227,8 @@ static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma,
 	return rc ? fail_storage(l, "rn_storage_batch_submit", rc) : 0;
 }
 
-/* Polls for a completion for which the test has asked. Returns 1 if there was one, 0 if
- * not, or -1 after a failure. All drives of a worker share one batch.
+/* Polls for the completion of a transfer that a `dmacqe' has submitted. Returns 1 if
+ * there was one, 0 if not, or -1 after a failure. All drives of a worker share one batch.
  */
 static int poll_drive(struct rn_live *l)
 {
@@ -245,8 +250,8 @@ static struct ibv_sge sge_of(const struct rn_live *l, unsigned nic, unsigned loc
 				 .lkey = rn_live_mr(l, nic, loc)->lkey };
 }
 
-/* Returns the SGE for element @element of work request @work in the node's area for
- * inline data. It has @bytes bytes.
+/* Returns an SGE of @bytes bytes in the area for inline data in the node's host memory:
+ * the part for element @element of work request @work.
  */
 static struct ibv_sge staged(const struct rn_live *l, unsigned nic, unsigned work,
 			     unsigned element, uint32_t bytes)
@@ -280,13 +285,13 @@ static void fill_sge(const struct ibv_sge *sge, int64_t value)
 static uint32_t bytes_of(const struct rn_live *l, const struct rn_litmus_instr *in,
 			 unsigned loc)
 {
-	if (loc == RN_LITMUS_NONE) /* A receive buffer is a word of its own. */
+	if (loc == RN_LITMUS_NONE) /* a receive buffer is one word */
 		return sizeof(int64_t);
 	return in->count > 1 ? l->map.element : l->map.place[loc].bytes;
 }
 
-/* Sets the local SGEs of a work request: the sources of its data or, for a READ, the
- * destinations.
+/* Sets the local SGEs of the work request of instruction @in: the sources of its data or,
+ * for a READ, the destinations.
  */
 static void local_sges(const struct rn_live *l, const struct rn_litmus_instr *in,
 		       unsigned nic, const int64_t *reg, struct ibv_send_wr *wr)
@@ -364,8 +369,8 @@ static enum ibv_wr_opcode opcode_of(const struct rn_litmus_instr *in)
 	return (enum ibv_wr_opcode)opcode[in->op];
 }
 
-/* Posts the work request of an instruction. @reg: registers of the thread, from which
- * inline data come. Returns 0, or -1 after rn_live_fail().
+/* Posts the work request of instruction @in. @reg: registers of the thread, whose values
+ * may be sent as inline data. Returns 0, or -1 after rn_live_fail().
  */
 static int post_work(struct rn_live *l, const struct rn_litmus_instr *in,
 		     const int64_t *reg)
@@ -453,8 +458,8 @@ static int post_receive(struct rn_live *l, unsigned qp, struct ibv_sge *sge, int
 	return errno ? rn_live_fail(l, "ibv_post_recv: %s", strerror(errno)) : 0;
 }
 
-/* Posts the receive that one SEND of the test consumes. (A WRITE with immediate consumes
- * a receive, too, but not its buffer.)
+/* Posts the receive that the SEND @in of the test consumes. (A WRITE with immediate
+ * consumes a receive, too, but not its buffer.)
  */
 static int post_receive_of(struct rn_live *l, const struct rn_litmus_instr *in)
 {
@@ -595,7 +600,7 @@ static bool is_own(const struct rn_live_player *p, unsigned loc)
 	return p->l->test->location[loc].agent == p->l->test->thread[p->number].agent;
 }
 
-/* Returns the value that all words have, or RN_LIVE_TORN if they differ. */
+/* Returns the value that all words at @at have, or RN_LIVE_TORN if they differ. */
 static int64_t load_words(const uint8_t *at, size_t words)
 {
 	const _Atomic int64_t *word = (const _Atomic int64_t *)(const void *)at;
@@ -643,7 +648,7 @@ static void store(struct rn_live_player *p, unsigned loc, int64_t value)
 
 /* ---- Instructions ---- */
 
-/* Checks once whether a blocking instruction can complete. Returns 1 if it can, with
+/* Checks once whether a blocking instruction can complete now. Returns 1 if it can, with
  * *@seen set to what it has read; 0 if it cannot yet; or -1 after a failure.
  */
 static int poll_instruction(struct rn_live_player *p, const struct rn_litmus_instr *in,
@@ -706,8 +711,8 @@ static int launch(struct rn_live_player *p, unsigned thread)
 		       : rn_live_fail(l, "rn_gpu_launch: %s", l->lib.rn_gpu_last_error());
 }
 
-/* Orders memory accesses as the instruction mfence does. It is an atomic change of a
- * private word, because ThreadSanitizer of gcc does not support fences.
+/* Orders memory accesses as the x86 instruction mfence does, by an atomic change of a
+ * private word: ThreadSanitizer of gcc does not support fences.
  */
 static void full_fence(void)
 {
@@ -717,8 +722,8 @@ static void full_fence(void)
 	__asm__ volatile("" : : "r"(&word) : "memory");
 }
 
-/* Makes a kernel wait until its stores have arrived: performs a read over PCIe, which
- * does not overtake them (rule P2).
+/* A fence in a kernel: waits until the kernel's stores have arrived, by a read over PCIe,
+ * which does not overtake them (rule P2).
  */
 static void fence_of_kernel(struct rn_live *l)
 {
@@ -781,9 +786,9 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	}
 }
 
-/* Returns true if one of the two instructions is a store and the other a BlueFlame
- * doorbell. The register of such a doorbell is mapped write-combining, so either may
- * leave the processor first (T3).
+/* Returns true if the real device might swap the two instructions: one is a store, the
+ * other a BlueFlame doorbell. The register of such a doorbell is mapped write-combining,
+ * so either may leave the processor first (rule T3).
  */
 static bool is_unordered(const struct rn_litmus_instr *a, const struct rn_litmus_instr *b)
 {
@@ -818,8 +823,8 @@ void rn_live_play(struct rn_live_player *p)
 		bool is_pair =
 			i + 1u < t->count && is_unordered(&t->instr[i], &t->instr[i + 1]);
 
-		/* The real processor keeps the order of the two instructions. So they are
-		 * swapped here from time to time.
+		/* Here the doorbell is simulated, so the processor keeps the order of the
+		 * two instructions. They are swapped from time to time instead.
 		 */
 		if (is_pair && draw(p) % SWAPPED_ONE_IN == 0) {
 			if (play_instr(p, i + 1) || play_instr(p, i))

@@ -27,8 +27,8 @@
 
 /* maximum time in ns that a thread waits for a condition */
 static const uint64_t patience_ns = 100 * 1000000ull;
-/* After this time completions must have been lost, because even a busy machine would not
- * delay them for so long.
+/* Maximum time in ns to wait for completions at the end of a run. Even a busy machine
+ * would not delay them for so long, so they must have been lost.
  */
 static const uint64_t quiet_patience_ns = 300 * 1000000000ull;
 
@@ -141,7 +141,8 @@ static bool is_fed(const struct rn_live *l, unsigned qp)
 	return l->test->rq[l->test->qp[qp].recv_queue].is_rung;
 }
 
-/* Returns the number of messages of the test that consume a receive of receive queue @rq.
+/* Returns the number of messages of the test in this run that consume a receive of
+ * receive queue @rq.
  */
 static unsigned takers_of(const struct rn_live *l, unsigned rq)
 {
@@ -153,8 +154,8 @@ static unsigned takers_of(const struct rn_live *l, unsigned rq)
 	return n;
 }
 
-/* Returns the number of receives of QP @qp that no message of the test has consumed.
- * Receives of an SRQ count for the first QP that uses it.
+/* Returns the number of receives of QP @qp that no message of the test has consumed in
+ * this run. The receives of an SRQ are counted for the first QP that uses it.
  */
 static unsigned unused_of(const struct rn_live *l, unsigned qp)
 {
@@ -170,8 +171,9 @@ static unsigned unused_of(const struct rn_live *l, unsigned qp)
 	return receives > takers ? receives - takers : 0;
 }
 
-/* Posts receives to queue @rq for the messages that still need one: those for which the
- * test's threads have posted none, and those that end a run.
+/* Called at the end of a run: posts receives to queue @rq for the messages that still
+ * need one. These are the messages for which the test's instructions have posted no
+ * receive, and those that end a run.
  */
 static int feed_rest(struct rn_live *l, unsigned rq)
 {
@@ -196,8 +198,8 @@ static int feed_rests(struct rn_live *l)
 	return 0;
 }
 
-/* Returns true if a message has waited until the end of the run for a receive that names
- * a buffer. The effects of the messages behind it do not belong to a final state.
+/* Returns true if a message of this run has waited until the end for a receive that names
+ * a buffer. Then the effects of the messages behind it do not belong to a final state.
  */
 static bool has_waited(const struct rn_live *l)
 {
@@ -210,7 +212,9 @@ static bool has_waited(const struct rn_live *l)
 	return false;
 }
 
-/* Returns the number of receives that all QPs of a CQ consume in a run. */
+/* Returns the number of receives that the QPs of CQ number @cq consume in a run,
+ * including those for the messages that end it.
+ */
 static unsigned receives_of(const struct rn_live *l, unsigned cq)
 {
 	unsigned n = 0;
@@ -231,15 +235,16 @@ static unsigned sends_of(const struct rn_live *l, unsigned cq)
 }
 
 /* Returns true if the worker that polls CQ number @cq may be waiting for a message that
- * this worker sends on QP @qp.
+ * this worker has sent on QP @qp.
  */
 static bool is_missed(const struct rn_live *l, unsigned qp, unsigned cq)
 {
 	return l->qp[qp].side[0] && (!l->qp[qp].side[1] || l->test->qp[qp].recv_cq == cq);
 }
 
-/* Sends messages on UC again, because UC itself does not repeat a lost message. If a
- * message was not lost, the repeated one finds no receive and is dropped.
+/* Sends the messages that end a run on UC again if *@when has come, because UC does not
+ * repeat a lost message. If the message was not lost, the repeated one finds no receive
+ * and is dropped.
  */
 static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 {
@@ -255,9 +260,9 @@ static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 	return 0;
 }
 
-/* Polls CQ number @cq after the threads have ended. Counts the completions that a thread
- * of the test could have polled. The messages that end a run are not counted; their
- * length is 0.
+/* Polls CQ number @cq once after the threads have ended. Counts the completions that a
+ * thread of the test could have polled, but not those of the messages that end a run,
+ * whose length is 0.
  */
 static int poll_left(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 {
@@ -275,7 +280,9 @@ static int poll_left(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 	return rc;
 }
 
-/* Polls CQ @cq until the completions of all messages that were sent have come. */
+/* Called at the end of a run: polls CQ number @cq until the completions of all messages
+ * that were sent have come.
+ */
 static int empty_cq(struct rn_live *l, unsigned cq)
 {
 	unsigned quiet = sends_of(l, cq), receives = receives_of(l, cq);
@@ -305,9 +312,9 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 	return 0;
 }
 
-/* Repeats messages until all workers have received all messages for which they wait. This
- * worker may have received all of its own while a message to another worker was lost. If
- * a worker fails, it exits, and its parent kills the others.
+/* Called when this worker has received all messages for which it waits: repeats messages
+ * on UC until the other workers have received theirs, because a message to another worker
+ * may be lost. If a worker fails, it exits, and its parent process kills the others.
  */
 static int feed_others(struct rn_live *l)
 {
@@ -322,8 +329,8 @@ static int feed_others(struct rn_live *l)
 	return 0;
 }
 
-/* Polls the completions of messages that were sent twice, so that they do not disturb the
- * next run.
+/* Polls the completions of messages on UC that were sent twice, so that they do not
+ * disturb the next run.
  */
 static int drop_surplus(struct rn_live *l)
 {
@@ -418,8 +425,8 @@ static void read_outcome(const struct rn_live *l, struct rn_litmus_outcome *out)
 	}
 }
 
-/* Returns true if the thread has given up waiting for a value, and the value was there in
- * the end.
+/* Returns true if the thread has given up waiting for a value although the value was
+ * there in the end.
  */
 static bool could_go_on(const struct rn_live *l, unsigned thread)
 {
@@ -440,8 +447,8 @@ static bool could_go_on(const struct rn_live *l, unsigned thread)
 	}
 }
 
-/* Counts the final state of a run. The run has none if a thread has given up too early
- * because the machine was busy, or if a message has waited for a receive.
+/* Counts the final state of a run. The run has no final state if a thread has given up
+ * too early because the machine was busy, or if a message has waited for a receive.
  */
 static void count(struct rn_live *l, struct rn_live_results *res)
 {
@@ -469,7 +476,9 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 	res->state[i].count++;
 }
 
-/* Decides whether there is another run. Called by the lead worker. */
+/* Called by the lead worker. Decides whether there is another run, and chooses its seed
+ * and the time at which its threads give up.
+ */
 static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 {
 	const struct rn_live_request *r = l->request;

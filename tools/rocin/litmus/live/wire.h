@@ -11,7 +11,8 @@
 
 #include "sim/litmus/litmus.h"
 
-/* First argument of rocin-litmus: use plain verbs, without the simulated PCIe hierarchy.
+/* Argument of rocin-litmus with which it uses plain verbs on any device, without the
+ * simulated PCIe hierarchy.
  */
 #define RN_LIVE_PLAIN "--plain"
 
@@ -29,11 +30,13 @@ struct rn_live_request {
 	uint32_t size; /* size of this struct */
 	/* use plain verbs on any device, without the simulated PCIe hierarchy */
 	bool is_hw;
-	bool processes; /* one process per node */
+	bool processes; /* each node of the test has a process of its own */
 	bool is_lossy;	/* packets are lost on purpose, so that requests take longer */
-	uint64_t first; /* number of the first run, which determines its seed */
-	uint64_t runs;	/* maximum number of runs */
-	uint64_t ms;	/* time limit of the runs in ms; 0: none */
+	/* number of the first run; the seed of each run follows from its number and @seed
+	 */
+	uint64_t first;
+	uint64_t runs; /* maximum number of runs */
+	uint64_t ms;   /* time limit of the runs in ms; 0: none */
 	uint64_t seed;
 	struct rn_litmus_setup setup;
 	struct rn_litmus_test test;
@@ -52,8 +55,8 @@ struct rn_live_response {
 	uint64_t runs;
 	double seconds;
 	uint32_t states;
-	/* Too many packets were lost, so rocin-litmus ends. These are the results of the
-	 * runs before that.
+	/* Too many packets were lost, so rocin-litmus ends after this response. It has
+	 * the results of the runs before that.
 	 */
 	bool is_last;
 };

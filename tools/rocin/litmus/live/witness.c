@@ -22,7 +22,7 @@ struct rn_live_list {
 };
 
 /* -------------------------------------------------------------------- steps of TLPs */
-/* Converts a trace of TLPs in the simulated PCIe hierarchy to steps of the test.
+/* Converts a trace of the simulated PCIe hierarchy (moves of TLPs) to steps of the test.
  *
  * The process has one hierarchy, with consecutive numbers for NICs and GPUs, while the
  * test has several nodes. So agents and queues get the names that they have in the test.
@@ -39,8 +39,8 @@ struct who {
 	uint8_t node, agent;
 };
 
-/* Adds a step to the list. The caller must fill in its TLP and location. Returns NULL if
- * there is no memory.
+/* Adds a step to the list and returns it. The caller must fill in its TLP and location.
+ * Returns NULL if there is no memory.
  */
 static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 				       const char *rule)
@@ -72,8 +72,8 @@ static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 	return &t->step.step;
 }
 
-/* The process uses @agent for an agent of the test. Returns the node and the number of
- * the latter.
+/* Returns the agent of the test (its node, and its number there) for which the process
+ * uses agent @agent of its hierarchy.
  */
 static struct who who_is(const struct rn_live *l, unsigned agent)
 {
@@ -98,8 +98,8 @@ static struct who requester_of(const struct rn_live *l, const struct rn_pcie_mov
 {
 	struct who who = who_is(l, m->requester);
 
-	/* CPUs of all nodes are one agent in the process, so the node is that of the
-	 * memory which is accessed.
+	/* The CPUs of all nodes are one agent in the hierarchy of the process. So the
+	 * node is taken from the memory that is accessed.
 	 */
 	if (m->requester == RN_AGENT_CPU)
 		who.node = who_is(l, m->target).node;
@@ -126,9 +126,9 @@ static uint16_t queue_of(const struct rn_live *l, unsigned queue)
 	return (uint16_t)(base + who_is(l, agent).agent);
 }
 
-/* Returns the address of a location in the process. The program does not know the address
- * of memory on a NIC. But that memory is aligned to its size, so the address follows from
- * the one in the TLP.
+/* Returns the address of location @loc in TLPs. The address of device memory on a NIC is
+ * not known here; but that memory is aligned to its size, so the address follows from
+ * that in the TLP of @m.
  */
 static uint64_t address_of(const struct rn_live *l, unsigned loc,
 			   const struct rn_pcie_move *m)
@@ -138,8 +138,8 @@ static uint64_t address_of(const struct rn_live *l, unsigned loc,
 	return (m->addr & ~(uint64_t)(RN_LIVE_DM - 1)) + l->map.place[loc].offset;
 }
 
-/* Returns the agent whose memory the TLP accesses. For a completion, this is the agent
- * from which it comes.
+/* Returns the agent whose memory the TLP of move @m accesses. For a completion, this is
+ * the agent from which it comes.
  */
 static unsigned memory_of(const struct rn_pcie_move *m)
 {
@@ -167,8 +167,8 @@ static uint8_t location_of(const struct rn_live *l, const struct rn_pcie_move *m
 	return RN_LITMUS_NONE;
 }
 
-/* Writes the name of a completion as tests have it: the name of its QP, such as "q", or
- * "q.r" if it is one of the responder.
+/* Writes the name that tests give to a CQE: the name of its QP, such as "q", or "q.r" for
+ * a CQE at the responder.
  */
 static void cqe_name(const struct rn_live *l, const struct rn_pcie_move *m, char *buf,
 		     size_t len)
@@ -207,8 +207,8 @@ static void tlp_name(const struct rn_live *l, const struct rn_pcie_move *m, char
 		 m->flags & RN_TLP_RO ? " RO" : "");
 }
 
-/* Returns the number by which a TLP is named. TLPs are numbered in the order in which
- * they first appear.
+/* Returns the number of a TLP in the steps: TLPs are numbered in the order in which they
+ * first appear in the trace.
  */
 static uint16_t tlp_number(const struct moves *v, uint64_t seq)
 {
@@ -224,7 +224,8 @@ static uint16_t tlp_number(const struct moves *v, uint64_t seq)
 	return n;
 }
 
-/* Returns the index of the next move of the TLP of move @i; v->count if there is none. */
+/* Returns the index of the move after move @i of the same TLP; v->count if there is none.
+ */
 static uint32_t next_of(const struct moves *v, uint32_t i)
 {
 	uint32_t j = i + 1;
@@ -286,8 +287,8 @@ static void add_move(const struct moves *v, uint32_t i)
 		return;
 	s->kind = RN_STEP_MOVE;
 	s->from = queue_of(v->l, m->queue);
-	/* The next move may be that of the completion, which is another TLP, if the read
-	 * has just been performed.
+	/* If the move performs a read, the next move with this number is that of its
+	 * completion, which is another TLP.
 	 */
 	if (next < v->count && v->move[next].kind == m->kind) {
 		s->to = queue_of(v->l, v->move[next].queue);
@@ -320,8 +321,8 @@ static void add_end(const struct moves *v, uint32_t i)
 						: "takes the bytes");
 }
 
-/* If a processor issued this read while it waited for a value, returns the time at which
- * the wait ended. Otherwise returns 0.
+/* Returns the time at which the wait of a thread ended, if a processor issued this read
+ * during that wait for a value. Otherwise returns 0.
  */
 static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *m)
 {
@@ -344,8 +345,8 @@ static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *
 	return 0;
 }
 
-/* Returns true if this read belongs to a wait and is not its last one. There may be many
- * of them.
+/* Returns true if this read belongs to a wait for a value and is not its last read. There
+ * may be many such reads, and they are of no interest.
  */
 static bool is_idle_look(const struct moves *v, const struct rn_pcie_move *m)
 {
@@ -376,8 +377,8 @@ static void drop_others(struct moves *v)
 		if (v->move[i].issued >= v->l->began && v->move[i].issued <= v->l->ended)
 			v->move[kept++] = v->move[i];
 	v->count = kept;
-	/* Each such read and its completion are dropped. Both have the same number, so
-	 * setting the length of the read to 0 marks both.
+	/* Each read that is_idle_look() finds is dropped, with its completion. Both have
+	 * the same number, so setting the length of the read to 0 marks both.
 	 */
 	for (uint32_t i = 0; i < v->count; i++)
 		if (is_idle_look(v, &v->move[i]))
@@ -389,7 +390,8 @@ static void drop_others(struct moves *v)
 	v->count = kept;
 }
 
-/* Adds steps for the TLPs of the last run. Does nothing if other processes had TLPs, too.
+/* Adds steps for the TLPs of the last run. Does nothing if the test runs in several
+ * processes, because their TLPs are not known here.
  */
 static void add_moves(struct rn_live *l, struct rn_live_list *list)
 {
