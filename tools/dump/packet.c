@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.c - parses a captured RoCEv2 packet, and writes it as text. */
+/* packet.c - parses a captured RoCEv2 packet, and writes it as text; see packet.h. */
 #include "packet.h"
 
 #include <inttypes.h>

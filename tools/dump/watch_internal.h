@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_internal.h - declarations shared by the files watch*.c. */
+/* watch_internal.h - declarations shared by the files watch*.c, which check captured
+ * packets (watch.h).
+ */
 #ifndef RN_ROCE_WATCH_INTERNAL_H
 #define RN_ROCE_WATCH_INTERNAL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_request.c - checks requests: first each packet by itself, then the sequence of
- * PSNs, the lengths of messages, and requests that are sent again.
+/* watch_request.c - checks captured requests: first each packet by itself, then the
+ * sequence of PSNs, the lengths of messages, and requests that are sent again.
  */
 #include <inttypes.h>
 #include <stdlib.h>

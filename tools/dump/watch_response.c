@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_response.c - checks responses against the requests that they answer. */
+/* watch_response.c - checks captured responses against the requests that they answer. */
 #include <inttypes.h>
 
 #include "watch_internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* example.c - opens the device, connects sender and receiver, and runs kernels for
- * the examples.
+/* example.c - functions that the examples share (example.h): opens the device, connects
+ * sender and receiver, and runs GPU kernels.
  */
 #include "example.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* end.c - functions for one of the two processes of a pair: synchronisation with the
- * other one, reports of failures, measuring of time, QPs.
+/* end.c - functions for one of the two processes (sender and receiver) of a measurement:
+ * synchronisation with the other one, reports of failures, measuring of time, QPs.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.c - the table of items, the text of cells, and the list of cells that a
- * run measures.
+/* plan.c - chooses what a run of `rocin bench' measures: the table of kinds of
+ * measurements ("items"), the list of measurements with their parameters ("cells",
+ * plan.h), and their texts.
  */
 #include "plan.h"
 

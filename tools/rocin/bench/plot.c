@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plot.c - draws bandwidth, latency and rate over message size, with logarithmic axes. */
+/* plot.c - draws the results of `rocin bench': bandwidth, latency and rate over message
+ * size, with logarithmic axes.
+ */
 #include <math.h>
 #include <string.h>
 

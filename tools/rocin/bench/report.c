@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - evaluates the results, and writes them as a table or as JSON. */
+/* report.c - evaluates the results of `rocin bench', and writes them as a table or as
+ * JSON.
+ */
 #include "bench.h"
 
 #include <errno.h>

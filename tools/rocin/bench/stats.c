@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - medians, quartiles, and the test whether two samples differ. */
+/* stats.c - statistics for `rocin bench': medians, quartiles, and the test whether two
+ * samples differ.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

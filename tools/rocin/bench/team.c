@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* team.c - the processes of a team: the execution of orders, and the control of
- * these processes.
+/* team.c - teams of processes, which make the measurements (bench.h): how a process
+ * executes orders, and how the process that gives the orders starts, controls and ends
+ * the others.
  */
 #include "bench.h"
 

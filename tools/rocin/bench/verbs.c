@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs.c - measures bandwidth, latency and message rate of verbs. */
+/* verbs.c - measures bandwidth, latency and message rate over verbs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture.h - sources of captured packets, filters, and the files that they are
- * written to.
+/* capture.h - the devices from which `rocin capture' gets packets, filters for packets,
+ * and the files to which packets are written.
  */
 #ifndef RN_CAPTURE_H
 #define RN_CAPTURE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* file.c - writes captured packets into pcapng or pcap files, and starts new files. */
+/* file.c - writes captured packets into pcapng or pcap files, and starts a new file when
+ * one has its maximum size.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <pcap/pcap.h>

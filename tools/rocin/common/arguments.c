@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arguments.c - parses numbers, sizes and times of command lines, and lists options. */
+/* arguments.c - parses numbers, sizes and times of command lines, and lists the options
+ * of a command for shell completion.
+ */
 #include "arguments.h"
 
 #include <argp.h>

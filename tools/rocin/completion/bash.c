@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bash.c - the completion of rocin for bash. */
+/* bash.c - prints the script by which bash completes command lines of rocin. */
 #include <stdio.h>
 #include <string.h>
 

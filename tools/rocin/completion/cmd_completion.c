@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_completion.c - `rocin completion SHELL`: asks each command for the table of its
- * options, and prints a script for the shell. So no list of options is kept beside the
- * tables.
+/* cmd_completion.c - `rocin completion SHELL': asks each command of rocin for its options
+ * (--list-options), and prints a completion script for the shell. So the options are
+ * listed nowhere but in the argp tables of the commands.
  */
 #include <errno.h>
 #include <stdio.h>

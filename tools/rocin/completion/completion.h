@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* completion.h - the options of all commands, and what three shells make of them. */
+/* completion.h - the options of all commands of rocin, from which completion scripts for
+ * three shells are made.
+ */
 #ifndef RN_COMPLETION_H
 #define RN_COMPLETION_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fish.c - the completion of rocin for fish. */
+/* fish.c - prints the script by which fish completes command lines of rocin. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* values.c - what the name of an option's argument says of the values it may have. */
+/* values.c - finds the possible values of an option in the name of its argument, such as
+ * "off|on".
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* zsh.c - the completion of rocin for zsh. */
+/* zsh.c - prints the script by which zsh completes command lines of rocin. */
 #include <stdio.h>
 #include <string.h>
 

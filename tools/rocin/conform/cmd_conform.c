@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_conform.c - `rocin conform`: runs conformance scenarios. */
+/* cmd_conform.c - `rocin conform': runs conformance scenarios, packet-level tests of a
+ * RoCEv2 device.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fts.h>

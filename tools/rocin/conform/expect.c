@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* expect.c - signatures of failures, and profiles of the deviations of a device. */
+/* expect.c - signatures of failures, and profiles that list the known deviations of a
+ * device; see expect.h.
+ */
 #include "expect.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live.c - executes the operations of a scenario on a device on the network. */
+/* live.c - executes the operations of a conformance scenario on a device on the network.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live_skips.c - decides which scenarios cannot be run on a live target, and why. */
+/* live_skips.c - decides which conformance scenarios cannot be run on a device on the
+ * network, and why.
+ */
 #include "conform.h"
 #include "rocin/opcode.h"
 #include "rocin/queue_pair.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - reports the results of scenarios, and which rules they cover, as text, JSON
- * and JUnit XML.
+/* report.c - reports the results of conformance scenarios, and which rules of the
+ * specification they cover, as text, JSON and JUnit XML.
  */
 #include "report.h"
 

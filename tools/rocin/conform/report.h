@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.h - the results of `rocin conform`, and the reports of them. */
+/* report.h - the results of `rocin conform' (conformance scenarios), and the reports of
+ * them.
+ */
 #ifndef RN_CONFORM_REPORT_H
 #define RN_CONFORM_REPORT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report_page.c - writes the results of scenarios as an HTML page, and as Markdown for
- * the developers of the device.
+/* report_page.c - writes the results of conformance scenarios as an HTML page, and as
+ * Markdown for the developers of the device.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* target.c - connects to the agent of a target, sends and receives packets by UDP
- * sockets, and reads the counters of a target on this host.
+/* target.c - connects to the agent (the program that calls verbs on the device under
+ * test), sends and receives packets by UDP sockets, and reads the counters of a device on
+ * this host.
  */
 #include <errno.h>
 #include <ifaddrs.h>

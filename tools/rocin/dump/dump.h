@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dump.h - declarations shared by the files of `rocin dump`: sources of packets and forms
- * of output.
+/* dump.h - declarations shared by the files of `rocin dump': where packets come from, and
+ * the forms in which they are printed.
  */
 #ifndef RN_DUMP_H
 #define RN_DUMP_H

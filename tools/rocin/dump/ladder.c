@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ladder.c - sequence diagrams: direction, kind and label of each row; output as text and
- * as SVG.
+/* ladder.c - draws sequence diagrams of captured packets, as text and as SVG: chooses
+ * direction, kind and label of each row.
  */
 #include "ladder.h"
 

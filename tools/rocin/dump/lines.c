@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lines.c - packets as lines of text, and packets and counts as JSON. */
+/* lines.c - prints captured packets as lines of text, and packets and statistics as JSON.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page.c - a capture as an HTML page: findings, plots and sequence diagrams. */
+/* page.c - writes an HTML page about a capture: findings, plots and sequence diagrams. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

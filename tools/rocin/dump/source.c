@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source.c - reads the packets of a capture: finds duplicates and the owners of QPs. */
+/* source.c - reads the packets of a capture; finds packets that are in it twice, and the
+ * owners of QPs.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <pcap/pcap.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stats.c - statistics of each half-connection, as a paragraph of text and as plots
- * over time.
+/* stats.c - writes statistics of each half-connection (the requests in one direction, and
+ * the responses to them), as a paragraph of text and as plots over time.
  */
 #include "dump.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* examples.h - the examples of the rules: provider/validate/rules/CATEGORY.txt. */
+/* examples.h - examples of the rules of the validation layer, from the files
+ * provider/validate/rules/CATEGORY.txt.
+ */
 #ifndef RN_EXAMPLES_H
 #define RN_EXAMPLES_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* book.c - the text of fault rules: adds, removes and prints rules. */
+/* book.c - keeps a list of fault rules (`rocin fault') as text: adds, removes and prints
+ * rules.
+ */
 #include "book.h"
 
 #include <errno.h>

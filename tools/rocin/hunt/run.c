@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run.c - runs the program once under a schedule, and finds out whether it went wrong. */
+/* run.c - runs a program once while a chosen set of writes arrives late (a "schedule",
+ * hunt.h), and finds out whether it went wrong.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* schedule.c - sets of late writes, and their files. */
+/* schedule.c - sets of late writes ("schedules", hunt.h), and the files in which they are
+ * stored.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

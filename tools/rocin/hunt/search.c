@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* search.c - looks for a schedule with which the program goes wrong, and shrinks it. */
+/* search.c - searches for a set of late writes (a "schedule", hunt.h) with which a
+ * program goes wrong, and makes it as small as possible.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

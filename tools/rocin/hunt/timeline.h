@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timeline.h - what happened in a run around its late writes, in order. */
+/* timeline.h - what happened, in order of time, around the late writes (hunt.h) of a run.
+ */
 #ifndef RN_HUNT_TIMELINE_H
 #define RN_HUNT_TIMELINE_H
 

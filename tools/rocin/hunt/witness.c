@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* witness.c - prints what a run under a schedule shows: the late writes, where each of
- * them arrived, and the reports of the sanitizer with rules and machine classes.
+/* witness.c - prints what happened in a run with late writes (hunt.h): these writes,
+ * where each of them arrived, and the reports of the sanitizer with rules and machine
+ * classes.
  */
 #include "witness.h"
 

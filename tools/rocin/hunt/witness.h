@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* witness.h - prints what a run under a schedule shows. */
+/* witness.h - prints what happened in a run with late writes (hunt.h). */
 #ifndef RN_HUNT_WITNESS_H
 #define RN_HUNT_WITNESS_H
 

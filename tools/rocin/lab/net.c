@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* net.c - interfaces and addresses of a lab, and the treatment of packets on its links.
+/* net.c - makes the interfaces and addresses of a lab, and sets loss, delay and rate of
+ * its links.
  */
 #include "lab.h"
 

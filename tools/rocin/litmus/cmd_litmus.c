@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_litmus.c - `rocin litmus`: runs litmus tests and compares the results with
- * their verdicts.
+/* cmd_litmus.c - `rocin litmus': runs litmus tests of RDMA memory ordering, and compares
+ * the final states that occur with the verdicts in the test files.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* html.c - the report of `rocin litmus` as an HTML page. */
+/* html.c - writes the results of `rocin litmus' as an HTML page. */
 #include "report.h"
 
 #include <inttypes.h>

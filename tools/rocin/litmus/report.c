@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - results of a run: final states and verdicts; the file of results of earlier
- * calls (the state file); and the rules that tests name.
+/* report.c - collects the results of litmus tests: final states and verdicts; the file of
+ * results of earlier calls (the state file); and the rules that tests name.
  */
 #include "report.h"
 

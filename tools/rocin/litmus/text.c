@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* text.c - the report of `rocin litmus` as text (failures first, then each run, then a
- * table) and as JSON.
+/* text.c - writes the results of `rocin litmus' as text (failures first, then each run,
+ * then a table) and as JSON.
  */
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* replay.c - `rocin sim --replay FILE`: replays a recording. */
+/* replay.c - `rocin sim --replay FILE': plays a recording of a device's inputs and
+ * outputs again in virtual time, and compares.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>

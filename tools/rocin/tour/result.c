@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* result.c - collects the result of a stop: packets, TLPs, completions, memory;
- * see tour.h.
+/* result.c - collects the result of a stop (a step of the tour): packets, TLPs,
+ * completions and memory; see tour.h.
  */
 #include <errno.h>
 #include <inttypes.h>

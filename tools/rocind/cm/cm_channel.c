@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_channel.c - receives the commands of programs over channels, and answers them; see
- * cm_channel.h and rocin/cmdev.h.
+/* cm_channel.c - receives the commands of programs over their channels (descriptors that
+ * stand for /dev/infiniband/rdma_cm), and answers them; see cm_channel.h and
+ * rocin/cmdev.h.
  */
 #include "cm_channel.h"
 

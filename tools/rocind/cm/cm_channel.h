@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_channel.h - a channel: one open descriptor of a program that acts
- * as /dev/infiniband/rdma_cm.
+/* cm_channel.h - a channel: one descriptor of a program that stands for an open
+ * /dev/infiniband/rdma_cm.
  */
 #ifndef RND_CM_CHANNEL_H
 #define RND_CM_CHANNEL_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* admission.c - see admission.h. */
+/* admission.c - decides which packets from this host are accepted: finds the ports of
+ * admitted users, and writes the socket filters; see admission.h.
+ */
 #include "admission.h"
 
 #include <errno.h>

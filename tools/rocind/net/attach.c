@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attach.c - gives a process a slot, with a socket for each address of its device. */
+/* attach.c - gives a process that uses a device a slot (its number among the users of an
+ * address), with a socket for each address of the device.
+ */
 #include "attach.h"
 
 #include <errno.h>

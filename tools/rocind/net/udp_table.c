@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_table.c - see udp_table.h. */
+/* udp_table.c - reads /proc/net/udp and udp6; see udp_table.h. */
 #include "udp_table.h"
 
 bool rnd_udp_table_next(FILE *table, struct rnd_udp_socket *socket)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* process.c - makes this process an independent daemon. */
+/* process.c - makes the process of rocind an independent daemon. */
 #include "server.h"
 
 #include <dirent.h>

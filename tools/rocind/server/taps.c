@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* taps.c - captures: makes a ring in shared memory for each captured device and passes it
- * to the capturing process and the captured one.
+/* taps.c - captures of packets: makes a ring in shared memory for each captured device,
+ * and passes it to the capturing process and the captured one.
  */
 #include "server.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - compares the state of interfaces with the last state that was reported to
- * clients, and reports changes to them.
+/* watch.c - compares the state of network interfaces with what clients have been told,
+ * and reports changes to them.
  */
 #include "server.h"
 

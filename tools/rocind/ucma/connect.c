@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* connect.c - commands by which ids listen, connect, accept, reject and disconnect, and
- * the events that result from them.
+/* connect.c - commands by which rdma_cm ids listen, connect, accept, reject and
+ * disconnect, and the events that result from them.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

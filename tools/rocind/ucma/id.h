@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* id.h - ids, their events, and the channels to which they belong. Only files of this
- * folder include it.
+/* id.h - rdma_cm ids, their events, and the channels to which they belong. Only files of
+ * this folder include it.
  */
 #ifndef RND_UCMA_ID_H
 #define RND_UCMA_ID_H

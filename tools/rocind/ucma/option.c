@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* option.c - the command that sets an option of an id. */
+/* option.c - the command that sets an option of an rdma_cm id. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>

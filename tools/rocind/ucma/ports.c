@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ports.c - see ports.h. */
+/* ports.c - socket addresses of rdma_cm programs, and the ports in use; see ports.h. */
 #include "ports.h"
 
 #include <arpa/inet.h>

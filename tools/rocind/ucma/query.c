@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* query.c - commands that query addresses, routes and the attributes that a QP is to get.
+/* query.c - commands that query addresses and routes of an rdma_cm id, and the attributes
+ * that its QP is to get.
  */
 #include <endian.h>
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* resolve.c - commands that bind ids to addresses and resolve addresses and routes. */
+/* resolve.c - commands that bind rdma_cm ids to addresses, and resolve addresses and
+ * routes.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent_objects.c - makes the objects of a scenario on the device, and destroys them. */
+/* agent_objects.c - creates the objects (MRs, QPs and so on) that a conformance scenario
+ * needs on the device, and destroys them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>

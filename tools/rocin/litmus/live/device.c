@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - the devices that serve as the NICs of a test, and their verbs objects; the
- * clock; and reporting of failures.
+/* device.c - opens the devices that stand for the NICs of a litmus test, and creates
+ * their verbs objects; also the clock, and the reporting of failures.
  */
 #include <dlfcn.h>
 #include <errno.h>

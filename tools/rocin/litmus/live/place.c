@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* place.c - lays out the locations of a test in memory, and finds out which tests cannot
- * run on devices.
+/* place.c - lays out the locations of a litmus test in memory, and finds out which tests
+ * cannot run on devices.
  */
 #include <stdio.h>
 

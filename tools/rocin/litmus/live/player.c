@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* player.c - executes one thread of a test: its instructions, work requests and
- * DMA engines.
+/* player.c - executes one thread of a litmus test on devices: its instructions, work
+ * requests and DMA transfers.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* witness.c - the steps of the last run of a test: the instructions of its threads, and
- * the TLPs of the simulated PCIe hierarchy.
+/* witness.c - makes the list of steps of the last run of a litmus test: the instructions
+ * of its threads, and the TLPs of the simulated PCIe hierarchy.
  */
 #include <inttypes.h>
 #include <stdio.h>
