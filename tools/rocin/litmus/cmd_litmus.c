@@ -181,7 +181,7 @@ static void free_report(struct rn_report *r)
 /* -------------------------------------------- running the tests of the command line */
 enum {
 	EXIT_NOT_READ = 2, /* a file cannot be parsed, or a back end cannot work */
-	SETS_MAX = 64,	   /* maximum number of knob sets for one test */
+	SETS_MAX = 64,	   /* maximum number of sets of PCIe settings of a test */
 };
 
 struct litmus_args {
@@ -460,7 +460,7 @@ static int run_all(const struct litmus_args *args, rn_litmus_back_end back_end,
 	return rc;
 }
 
-/* Removes tests that were run under no set of knobs from the report. */
+/* Removes tests that were run under no set of PCIe settings (knobs) from the report. */
 static void drop_idle(struct rn_report *r)
 {
 	size_t kept = 0;

@@ -53,8 +53,8 @@ static struct bench *open_bench(void)
 	return b;
 }
 
-/* Prepares the run of a test under one set of knobs. Returns 0 or -errno. After -E2BIG
- * (the test is too large for the model), the run is marked as skipped.
+/* Prepares the run of a test under one set of PCIe settings (knobs). Returns 0 or -errno.
+ * After -E2BIG (the test is too large for the model), the run is marked as skipped.
  */
 static int set_up(struct bench *b, const struct rn_report_test *test,
 		  struct rn_report_run *run)

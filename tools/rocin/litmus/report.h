@@ -111,8 +111,8 @@ void rn_report_judge(struct rn_report_run *run, const char *why);
 
 struct rn_litmus_options {
 	const char *backend;
-	/* Number of runs for each test and set of knobs. For the explorer: maximum number
-	 * of states.
+	/* Number of runs for each test and set of PCIe settings (knobs). For the
+	 * explorer: maximum number of states.
 	 */
 	uint64_t runs;
 	uint64_t seed;

@@ -111,8 +111,8 @@ static bool is_used(const struct rn_report *r, int column)
 	return false;
 }
 
-/* Writes the text of the last column, such as "2/3": under the sets of knobs that have no
- * column, 2 of 3 verdicts are as expected.
+/* Writes the text of the last column, such as "2/3": under the sets of PCIe settings
+ * (knobs) that have no column, 2 of 3 verdicts are as expected.
  */
 static void format_others(const struct rn_report_test *test, char *buf, size_t len)
 {

@@ -19,7 +19,8 @@ enum {
 
 struct tour_args {
 	bool list, batch, json, no_color;
-	unsigned stop; /* number of the stop to show, from 1; 0: all stops */
+	/* number of the stop (step of the tour) to show, from 1; 0: all stops */
+	unsigned stop;
 	unsigned width;
 	char words[WORDS_MAX]; /* settings as KEY=VALUE words */
 };
@@ -34,8 +35,8 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Returns the number of the stop with the name or number @word, counted from 1. Returns 0
- * if there is none.
+/* Returns the number of the stop (step of the tour) with the name or number @word,
+ * counted from 1. Returns 0 if there is none.
  */
 static unsigned find_stop(const char *word)
 {

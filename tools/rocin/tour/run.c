@@ -318,8 +318,8 @@ static int take_line(struct run *run)
 	return rn_tour_take_line(run->out, run->line, run->err, run->err_len);
 }
 
-/* Reads what the program of the stop prints, and takes its complete lines. Returns the
- * number of bytes; 0 at the end of the output; or -errno.
+/* Reads what the program of the stop (step of the tour) prints, and takes its complete
+ * lines. Returns the number of bytes; 0 at the end of the output; or -errno.
  */
 static int take_lines(struct run *run)
 {

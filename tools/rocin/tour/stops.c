@@ -521,7 +521,7 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 	      "A's device sent from there again: %s",
 	      again ? rn_watch_cause_text(again->verdict.cause) : "it did not");
 	/* The device starts the ACK timer shortly before it sends the packet. Times are
-	 * counted from the beginning of the stop, which is earlier.
+	 * counted from the beginning of the stop (step of the tour), which is earlier.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)
 		claim(c, again && again->at >= rn_ack_timeout_ns(15),

@@ -40,7 +40,7 @@ enum {
 	RN_TOUR_VALUE_MAX = 64,
 };
 
-/* An experiment that the tour suggests at the end of a stop. */
+/* An experiment that the tour suggests at the end of a stop (step of the tour). */
 struct rn_tour_try {
 	const char *words; /* settings to try, such as "size=5000"; or NULL */
 	/* a command to try instead, as the arguments of rocin; or NULL */
@@ -54,10 +54,11 @@ struct rn_tour_values;
 
 struct rn_tour_stop {
 	const char *name, *title;
-	const char *what;  /* text about the subject of the stop */
-	const char *calls; /* text that explains the C code of the stop */
-	const char *wire;  /* text about the packets sent */
-	const char *pcie;  /* text about the TLPs */
+	const char *what; /* text about the subject of the stop (step of the tour) */
+	/* text that explains the C code of the stop (step of the tour) */
+	const char *calls;
+	const char *wire; /* text about the packets sent */
+	const char *pcie; /* text about the TLPs */
 	/* Text that explains the contents of memory before and after the run. NULL:
 	 * memory is not shown.
 	 */
@@ -66,7 +67,7 @@ struct rn_tour_stop {
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
 	struct rn_tour_try attempt[RN_TOUR_TRIES_MAX];
 	/* Writes a fault rule (`rocin fault') for these settings to @rule, which is in
-	 * force during the run. NULL: the stop needs none.
+	 * force during the run. NULL: the stop (step of the tour) needs none.
 	 */
 	void (*fault)(const struct rn_tour_values *v, char *rule, size_t len);
 	void (*check)(struct rn_tour_checks *c);
@@ -92,13 +93,13 @@ void rn_tour_presets(struct rn_tour_values *v, const struct rn_tour_stop *stop);
 int rn_tour_set(struct rn_tour_values *v, const char *words, char *err, size_t err_len);
 
 /* Return the value of the setting @key: rn_tour_word() as text, rn_tour_number() as a
- * number. The stop must have this setting.
+ * number. The stop (step of the tour) must have this setting.
  */
 const char *rn_tour_word(const struct rn_tour_values *v, const char *key);
 uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
 
 /* ------------------------------------------------------------- the result of a stop */
-/* The result of a stop: packets, TLPs, completions, memory. */
+/* The result of a stop (step of the tour): packets, TLPs, completions, memory. */
 
 enum {
 	RN_TOUR_TEXT_MAX = 48,
@@ -118,7 +119,7 @@ enum rn_tour_end {
 /* A packet of the run. The list has it once, as its sender captured it. */
 struct rn_tour_packet {
 	enum rn_tour_end from;
-	rn_ns at;	    /* time since the stop began */
+	rn_ns at;	    /* time since the stop (step of the tour) began */
 	struct rn_packet p; /* the parsed packet, whose data is in @frame */
 	struct rn_watch_verdict verdict;
 	/* What the sending device has reported about the packet; empty: nothing. */
@@ -134,7 +135,7 @@ struct rn_tour_packet {
 /* A movement of a TLP out of a queue. */
 struct rn_tour_move {
 	uint64_t seq;
-	rn_ns at; /* time since the stop began */
+	rn_ns at; /* time since the stop (step of the tour) began */
 	char kind[16], from[16], to[16], queue[32];
 	unsigned flags;	  /* bits of enum rn_tlp_flag */
 	unsigned purpose; /* enum rn_pcie_purpose */
@@ -164,7 +165,8 @@ struct rn_tour_range {
 };
 
 struct rn_tour_result {
-	uint64_t begin_real, begin_mono; /* start of the stop by both clocks, in ns */
+	/* start of the stop (step of the tour) by both clocks, in ns */
+	uint64_t begin_real, begin_mono;
 	struct rn_tour_packet *packet;
 	struct rn_tour_move *move;
 	unsigned packets, moves, wcs, memories, values, ranges;
@@ -275,8 +277,8 @@ struct rn_tour_checks {
 	} claim[RN_TOUR_CLAIMS_MAX];
 };
 
-/* Checks the claims of a stop, and stores them in @c. Returns true if all of them are
- * true.
+/* Checks the claims of a stop (step of the tour), and stores them in @c. Returns true if
+ * all of them are true.
  */
 bool rn_tour_check(struct rn_tour_checks *c, const struct rn_tour_values *v,
 		   const struct rn_tour_result *r);
@@ -290,8 +292,8 @@ struct rn_tour_look {
 	bool is_json;	/* output is JSON; the other fields do not matter */
 };
 
-/* Parts of the page of a stop. If the terminal is too small for the page, the tour pauses
- * between parts.
+/* Parts of the page of a stop (step of the tour). If the terminal is too small for the
+ * page, the tour pauses between parts.
  */
 enum {
 	RN_TOUR_PART_TITLE,
@@ -311,7 +313,9 @@ void rn_tour_page(FILE *to, const struct rn_tour_look *look, unsigned part,
 void rn_tour_wrap(FILE *to, const struct rn_tour_look *look, unsigned indent,
 		  const char *text);
 
-/* Writes the result of the stop as JSON, in one line. Returns 0 or -ENOMEM. */
+/* Writes the result of the stop (step of the tour) as JSON, in one line. Returns 0 or
+ * -ENOMEM.
+ */
 int rn_tour_json(FILE *to, const struct rn_tour_checks *c);
 
 /* -------------------------------------------------------- walking through the stops */

@@ -25,7 +25,7 @@ enum {
 enum action {
 	GO_ON,
 	GO_BACK,
-	GO_TO, /* continue with the stop that walk.next names */
+	GO_TO, /* continue with the stop (step of the tour) that walk.next names */
 	TRY,
 	LEAVE,
 };
@@ -265,7 +265,8 @@ static void introduce(const struct walk *w)
 	putchar('\n');
 }
 
-/* Returns the next action, after a stop was shown or the user has left it with @action.
+/* Returns the next action, after a stop (step of the tour) was shown or the user has left
+ * it with @action.
  */
 static enum action decide(struct walk *w, unsigned now, enum action action)
 {

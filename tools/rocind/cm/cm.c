@@ -716,7 +716,7 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
 }
 
 /* Where rnd_cm_list_ids() writes ids: the file, and the process id of the program whose
- * ids are being written.
+ * rdma_cm ids are being written.
  */
 struct id_file {
 	FILE *to;

@@ -33,7 +33,7 @@ void rnd_cm_free(struct rnd_cm *cm);
 int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
 		size_t err_len);
 
-/* Returns the descriptor of the board, the memory in which ids are published
+/* Returns the descriptor of the board, the memory in which rdma_cm ids are published
  * (cm_board.h). The caller may pass it to a program that has a channel, but must not
  * close it. Returns -1 if there is no such memory.
  */
@@ -47,7 +47,7 @@ bool rnd_cm_is_open(const struct rnd_cm *cm);
  */
 bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t scope);
 
-/* Notifies the ids on this interface that its link address has changed. */
+/* Notifies the rdma_cm ids on this interface that its link address has changed. */
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 
 /* Counts the objects of the connection manager, for reports. If @cm is NULL, all counts
@@ -56,9 +56,9 @@ void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 struct rnd_ucma_counts;
 void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out);
 
-/* Writes the ids of all programs into a file, each as a struct rn_ctl_cm_id. If @cm is
- * NULL, there are none. Returns the descriptor of the file, which the caller must close,
- * or -errno.
+/* Writes the rdma_cm ids of all programs into a file, each as a struct rn_ctl_cm_id. If
+ * @cm is NULL, there are none. Returns the descriptor of the file, which the caller must
+ * close, or -errno.
  */
 int rnd_cm_list_ids(const struct rnd_cm *cm);
 
@@ -102,9 +102,9 @@ void rnd_cm_keep(struct rnd_cm *cm);
 void rnd_cm_keep_all(struct rnd_cm *cm);
 
 /* Called when this process will not write to the board any more (memory in which programs
- * read about their ids, cm_board.h). Removes the answers to queries from the board, so
- * that programs which have no newer board ask rocind. The list of existing ids stays
- * there.
+ * read about their rdma_cm ids, cm_board.h). Removes the answers to queries from the
+ * board, so that programs which have no newer board ask rocind. The list of existing ids
+ * stays there.
  */
 void rnd_cm_hide_answers(struct rnd_cm *cm);
 
@@ -114,8 +114,8 @@ void rnd_cm_hide_answers(struct rnd_cm *cm);
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
 
-/* Called after the last rnd_cm_restore(): publishes the ids, announces events, and
- * restarts the timers.
+/* Called after the last rnd_cm_restore(): publishes the rdma_cm ids, announces events,
+ * and restarts the timers.
  */
 void rnd_cm_restored(struct rnd_cm *cm);
 

@@ -166,9 +166,9 @@ static bool is_whole(const struct message *m)
 }
 
 /* Sends the answer to a command. If rocind was restored after a death, the first answer
- * of a channel carries the new board (memory in which programs read about their ids,
- * cm_board.h). That is early enough: only the program's own commands change its ids, so
- * the old board that it has mapped is right until it has an answer.
+ * of a channel carries the new board (memory in which programs read about their rdma_cm
+ * ids, cm_board.h). That is early enough: only the program's own commands change its ids,
+ * so the old board that it has mapped is right until it has an answer.
  */
 static void send_answer(struct rnd_cm_path *path)
 {

@@ -229,9 +229,9 @@ enum {
 
 /* ---- Listening ---- */
 
-/* Fills in the listener of an id (what the connection manager compares requests with), so
- * that it gets only requests for the address of the id. If that is a wildcard address,
- * only the IP version is compared.
+/* Fills in the listener of an rdma_cm id (what the connection manager compares requests
+ * with), so that it gets only requests for the address of the id. If that is a wildcard
+ * address, only the IP version is compared.
  */
 static void fill_listener(struct rnd_id *id, uint32_t backlog)
 {
@@ -450,8 +450,8 @@ int rnd_cmd_reject(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Commands of both sides ---- */
 
-/* Finds an id by its number and its serial. Searches all channels, because the id may
- * have been migrated to another channel since the program made the call. Returns 0 or
+/* Finds an rdma_cm id by its number and its serial. Searches all channels, because the id
+ * may have been migrated to another channel since the program made the call. Returns 0 or
  * -errno.
  */
 static int find_by_serial(struct rnd_call *c, uint32_t number, struct rnd_id **id)

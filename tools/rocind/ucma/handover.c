@@ -27,7 +27,7 @@ struct saved_id {
 	struct rnd_id id;
 	uint64_t channel;
 	uint32_t conn; /* index of the connection, or NOBODY */
-	/* number of the id that rnd_id.asked_for points to, or NOBODY */
+	/* number of the rdma_cm id that rnd_id.asked_for points to, or NOBODY */
 	uint32_t asked_for;
 	bool has_port, has_dev;
 	struct rn_netdev dev;
@@ -213,9 +213,9 @@ static int restore_numbers(struct rnd_ucma *ucma, const struct numbers *n)
 	return 0;
 }
 
-/* While objects are restored, the pointers of an id to its connection and its listener
- * have the numbers of these objects, plus 1, as their values. rnd_ucma_restored()
- * replaces them by real pointers.
+/* While objects are restored, the pointers of an rdma_cm id to its connection and its
+ * listener have the numbers of these objects, plus 1, as their values.
+ * rnd_ucma_restored() replaces them by real pointers.
  */
 static void *number_as_pointer(uint32_t number)
 {
@@ -382,9 +382,9 @@ void rnd_ucma_restored(struct rnd_ucma *ucma)
 		id->conn = rn_cm_conn_at(ucma->cfg.cm, pointer_as_number(id->conn));
 		if (id->conn)
 			rn_cm_set_user(id->conn, id);
-		/* The id of a connection request must be behind its listener in the list,
-		 * because closing the channel destroys ids in this order, and the
-		 * listener must be first.
+		/* The rdma_cm id of a connection request must be behind its listener in
+		 * the list, because closing the channel destroys ids in this order, and
+		 * the listener must be first.
 		 */
 		if (id->asked_for) {
 			rn_list_remove(&id->link);

@@ -14,8 +14,8 @@
 #include "transport/container/list.h"
 #include "ucma.h"
 
-/* States of an id, as in cma.c of Linux. The states between a query and its result do not
- * exist here, because addresses and routes are resolved at once.
+/* States of an rdma_cm id, as in cma.c of Linux. The states between a query and its
+ * result do not exist here, because addresses and routes are resolved at once.
  */
 enum rnd_id_state {
 	RND_ID_IDLE,
@@ -69,7 +69,7 @@ struct rnd_ucma_channel {
 	struct rnd_ucma_dev *dev[RN_NETDEV_MAX];
 };
 
-/* A multicast group that an id has joined. */
+/* A multicast group that an rdma_cm id has joined. */
 struct rnd_mcast {
 	struct rn_list link;	/* link in rnd_id.mcasts */
 	struct rn_list changed; /* link in rnd_ucma.changed_mcasts until a copy is made */
@@ -82,34 +82,35 @@ struct rnd_mcast {
 struct rnd_id {
 	uint32_t number;
 	uint64_t serial;
-	/* Number that the program has given to the id. 0: the id was made for a
+	/* Number that the program has given to the rdma_cm id. 0: the id was made for a
 	 * connection request, and the program has not accepted it (rdma_accept()) yet.
 	 */
 	uint64_t uid;
 	struct rnd_ucma_channel *ch;
 	struct rn_list link; /* link in rnd_ucma_channel.ids */
-	/* link in rnd_ucma.changed until rnd_ucma_keep_changes() copies the id */
+	/* link in rnd_ucma.changed until rnd_ucma_keep_changes() copies the rdma_cm id */
 	struct rn_list changed;
 	struct rn_list mcasts;
 	uint32_t events_reported;
 
 	enum rnd_id_state state;
 	uint8_t qp_type; /* enum ibv_qp_type */
-	/* addresses and ports, whether or not the id holds its port */
+	/* addresses and ports, whether or not the rdma_cm id holds its port */
 	struct rnd_port_user port;
-	const struct rnd_ucma_dev *dev; /* device that the id is bound to, or NULL */
+	/* device that the rdma_cm id is bound to, or NULL */
+	const struct rnd_ucma_dev *dev;
 
 	uint8_t tos;
 	uint8_t ack_timeout;
 	bool has_ack_timeout;
 
 	struct rn_cm_listener listener;
-	struct rn_cm_conn *conn; /* connection of the id, or NULL */
-	/* If the id was made for a connection request: the listener that has got the
-	 * request. NULL after GET_EVENT has reported the request.
+	struct rn_cm_conn *conn; /* connection of the rdma_cm id, or NULL */
+	/* If the rdma_cm id was made for a connection request: the listener that has got
+	 * the request. NULL after GET_EVENT has reported the request.
 	 */
 	struct rnd_id *asked_for;
-	uint32_t psn; /* first PSN that the id's QP is to receive */
+	uint32_t psn; /* first PSN that the rdma_cm id's QP is to receive */
 	/* QPN, which the program passes with CONNECT or ACCEPT; else 0 */
 	uint32_t qpn;
 };
@@ -120,7 +121,7 @@ struct rnd_event {
 	uint64_t order;		/* later events of all channels have higher numbers */
 	struct rnd_id *id;
 	struct rnd_mcast *mcast; /* multicast group that the event is about, or NULL */
-	/* the new id that a CONNECT_REQUEST event reports; else NULL */
+	/* the new rdma_cm id that a CONNECT_REQUEST event reports; else NULL */
 	struct rnd_id *new_id;
 	struct rdma_ucm_event_resp resp;
 };
@@ -136,14 +137,14 @@ struct rnd_ucma {
 	struct rn_list channels;
 	struct rnd_ports ports;
 	struct rnd_ucma_dev *devs;
-	struct rnd_table ids;	 /* all ids (struct rnd_id) */
+	struct rnd_table ids;	 /* all rdma_cm ids (struct rnd_id) */
 	struct rnd_table mcasts; /* all multicast groups (struct rnd_mcast) */
-	/* id that the current command is about, or NULL; after the command, answers about
-	 * it are published again on the board (cm_board.h)
+	/* rdma_cm id that the current command is about, or NULL; after the command,
+	 * answers about it are published again on the board (cm_board.h)
 	 */
 	struct rnd_id *named;
-	/* The id or multicast group that the last GET_EVENT command has reported; else
-	 * NULL.
+	/* The rdma_cm id or multicast group that the last GET_EVENT command has reported;
+	 * else NULL.
 	 */
 	struct rnd_id *reported;
 	struct rnd_mcast *reported_group;
@@ -159,12 +160,12 @@ struct rnd_ucma {
 struct rnd_id *rnd_id_new(struct rnd_ucma_channel *ch, enum rn_cm_port_space ps,
 			  uint8_t qp_type);
 
-/* Finds the id with the number @number in channel @ch. Returns 0; -ENOENT if it does not
- * exist; or -EINVAL if it belongs to another channel.
+/* Finds the rdma_cm id with the number @number in channel @ch. Returns 0; -ENOENT if it
+ * does not exist; or -EINVAL if it belongs to another channel.
  */
 int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id);
 
-/* Destroys an id with its connection, port, multicast groups and events. */
+/* Destroys an rdma_cm id with its connection, port, multicast groups and events. */
 void rnd_id_destroy(struct rnd_id *id, rn_ns now);
 
 uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
@@ -215,8 +216,8 @@ void *rnd_table_get(const struct rnd_table *t, uint32_t number);
 /* ---- Events ---- */
 
 /* Queues an event for the program. Returns the event, whose parameters the caller must
- * fill in. Returns NULL if there is no memory, or if the program does not know the id
- * yet: it was made for a connection request that the program has not accepted
+ * fill in. Returns NULL if there is no memory, or if the program does not know the
+ * rdma_cm id yet: it was made for a connection request that the program has not accepted
  * (rdma_accept()).
  */
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
@@ -275,20 +276,21 @@ uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
 int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
-/* Fills in the answer to QUERY_ROUTE about the id. Both the command and the board, on
- * which answers are published, use it (query.c).
+/* Fills in what QUERY_ROUTE answers about the rdma_cm id. Called for the command, and
+ * when the answer is published on the board (memory that programs read, cm_board.h).
  */
 void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp);
-/* Fills in the answer to INIT_QP_ATTR about the id, for QP state @state. Both the command
- * and the board, on which answers are published, use it. Returns 0 or -EINVAL.
+/* Fills in what INIT_QP_ATTR answers about the rdma_cm id, for QP state @state. Called
+ * for the command, and when the answer is published on the board. Returns 0 or -EINVAL.
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);
-/* Publishes the answers to queries about the id on the board, memory that programs read
- * (ucma.c).
+/* Publishes the answers to queries about the rdma_cm id on the board, memory that
+ * programs read (ucma.c).
  */
 void rnd_id_show(struct rnd_id *id);
-/* Makes events of ids from the events that the connection manager has queued (connect.c).
+/* Makes events of rdma_cm ids from the events that the connection manager has queued
+ * (connect.c).
  */
 void rnd_take_cm_events(struct rnd_ucma *ucma, rn_ns now);
 

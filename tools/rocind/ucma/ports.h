@@ -50,17 +50,17 @@ bool rnd_address_is_localhost(const struct rnd_address *a);
 
 /* ---- Ports in use ---- */
 
-/* The address and port of one id, and its entry in the table of ports. The caller must
- * fill in the address before it calls rnd_port_take().
+/* The address and port of one rdma_cm id, and its entry in the table of ports. The caller
+ * must fill in the address before it calls rnd_port_take().
  */
 struct rnd_port_user {
 	enum rn_cm_port_space ps;
-	/* address that the id is bound to; port 0: any free port */
+	/* address that the rdma_cm id is bound to; port 0: any free port */
 	struct rnd_address src;
 	struct rnd_address dst; /* address of the peer; family 0: none */
 	bool reuse;		/* value of the option RDMA_OPTION_ID_REUSEADDR */
 	bool v6only;		/* value of the option RDMA_OPTION_ID_AFONLY */
-	/* link in the table of ports; linked while the id holds port src.port */
+	/* link in the table of ports; linked while the rdma_cm id holds port src.port */
 	struct rn_list link;
 };
 
@@ -87,8 +87,9 @@ void rnd_ports_init(struct rnd_ports *p, uint16_t first, uint16_t last, uint16_t
  */
 int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random);
 
-/* @u is going to listen: makes its port exclusive, so that no other id may have the same
- * address and port, even with REUSEADDR. Returns 0, or an error of rnd_port_take().
+/* @u is going to listen: makes its port exclusive, so that no other rdma_cm id may have
+ * the same address and port, even with REUSEADDR. Returns 0, or an error of
+ * rnd_port_take().
  */
 int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u);
 

@@ -77,8 +77,8 @@ int rnd_cmd_query_route(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Command QUERY ---- */
 
-/* Returns what an answer about addresses says about the device of the id. All members are
- * zero if the id has no device.
+/* Returns what an answer about addresses says about the device of the rdma_cm id. All
+ * members are zero if the id has no device.
  */
 static struct rdma_ucm_query_addr_resp addr_of_device(const struct rnd_id *id)
 {

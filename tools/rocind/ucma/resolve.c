@@ -53,9 +53,9 @@ static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma
 }
 
 /* Makes rocind receive the packets to QP1 of all addresses of the program's devices.
- * Called for an id with a wildcard address. An address at which that fails, for instance
- * because another program has the UDP port, is left out, unless it fails at all of them.
- * Returns 0 or -errno.
+ * Called for an rdma_cm id with a wildcard address. An address at which that fails, for
+ * instance because another program has the UDP port, is left out, unless it fails at all
+ * of them. Returns 0 or -errno.
  */
 static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool only)
 {
@@ -255,9 +255,9 @@ static int loop_back(struct rnd_id *id)
 	return -ENODEV;
 }
 
-/* Finds the route to the destination of the id, and so its device and source address.
- * Returns 0; -errno, with which the command fails; or a positive errno, which the event
- * ADDR_ERROR reports.
+/* Finds the route to the destination of the rdma_cm id, and so its device and source
+ * address. Returns 0; -errno, with which the command fails; or a positive errno, which
+ * the event ADDR_ERROR reports.
  */
 static int find_way(struct rnd_id *id)
 {
@@ -321,8 +321,8 @@ static int resolve(struct rnd_id *id, const struct rnd_address *src,
 	return 0;
 }
 
-/* Resolves a destination for an id. If the family of @src_sa is 0, the program has given
- * no source.
+/* Resolves a destination for an rdma_cm id. If the family of @src_sa is 0, the program
+ * has given no source.
  */
 static int resolve_between(struct rnd_call *c, uint32_t number, const void *src_sa,
 			   const void *dst_sa, size_t len)
@@ -377,7 +377,7 @@ int rnd_cmd_resolve_route(struct rnd_call *c, const union rnd_command *in)
 	return 0;
 }
 
-/* Fills in the route of an id. Source: cma_resolve_iboe_route() in
+/* Fills in the route of an rdma_cm id. Source: cma_resolve_iboe_route() in
  * drivers/infiniband/core/cma.c.
  */
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ucma.c - channels with their ids, multicast groups and events; the publication of ids
- * on the board, from which programs read them; and the execution of the commands that
- * programs write to a channel. The functions for commands about addresses, connections
- * and queries are in the other files of this folder.
+/* ucma.c - channels with their rdma_cm ids, multicast groups and events; the publication
+ * of ids on the board, from which programs read them; and the execution of the commands
+ * that programs write to a channel. The functions for commands about addresses,
+ * connections and queries are in the other files of this folder.
  */
 #include "ucma.h"
 
@@ -18,9 +18,9 @@
 struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, int status)
 {
 	struct rnd_ucma_channel *ch = id->ch;
-	/* An id that was made for a connection request has no uid until the program
-	 * accepts it. Until then the program does not know the id, and gets no events for
-	 * it.
+	/* An rdma_cm id that was made for a connection request has no uid until the
+	 * program accepts it. Until then the program does not know the id, and gets no
+	 * events for it.
 	 */
 	struct rnd_event *ev = id->uid ? calloc(1, sizeof(*ev)) : NULL;
 
@@ -54,7 +54,7 @@ static void event_free(struct rnd_event *ev)
 /* ---- Publishing answers on the board ---- */
 
 /* Publishes on the board (memory that programs can read, cm_board.h) the answers that
- * QUERY_ROUTE and INIT_QP_ATTR would give about each id.
+ * QUERY_ROUTE and INIT_QP_ATTR would give about each rdma_cm id.
  */
 
 static_assert(offsetof(struct rdma_ucm_query_route_resp, ibdev_index) ==
@@ -82,7 +82,7 @@ void rnd_id_show(struct rnd_id *id)
 	struct rn_cm_answers answers = { 0 };
 
 	/* While a connection request has not been reported, the program does not know of
-	 * the id that was made for it.
+	 * the rdma_cm id that was made for it.
 	 */
 	if (!cfg->ops->show || id->asked_for)
 		return;
@@ -257,8 +257,8 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 {
 	struct rnd_id *found = rnd_table_get(&ch->ucma->ids, number);
 
-	/* An id that was made for a connection request does not exist for the program
-	 * until GET_EVENT has reported the request.
+	/* An rdma_cm id that was made for a connection request does not exist for the
+	 * program until GET_EVENT has reported the request.
 	 */
 	if (!found || found->asked_for)
 		return -ENOENT;
@@ -270,7 +270,9 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 	return 0;
 }
 
-/* Frees an id with its connection, port and multicast groups, but without its events. */
+/* Frees an rdma_cm id with its connection, port and multicast groups, but without its
+ * events.
+ */
 static void free_id(struct rnd_id *id, rn_ns now)
 {
 	struct rnd_ucma *ucma = id->ch->ucma;
@@ -296,7 +298,7 @@ static void free_id(struct rnd_id *id, rn_ns now)
 	free(id);
 }
 
-/* Drops the events of an id, or only those of its multicast group @mcast. */
+/* Drops the events of an rdma_cm id, or only those of its multicast group @mcast. */
 static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_ns now)
 {
 	struct rn_list *head = &id->ch->events;
@@ -309,8 +311,9 @@ static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_n
 		if (ev->id != id || (mcast && ev->mcast != mcast))
 			continue;
 		event_free(ev);
-		/* The id that was made for a connection request is freed, too, because
-		 * the program will never hear of the request. That id has no events.
+		/* The rdma_cm id that was made for a connection request is freed, too,
+		 * because the program will never hear of the request. That id has no
+		 * events.
 		 */
 		if (asked_for)
 			free_id(asked_for, now);
@@ -331,9 +334,9 @@ static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	rnd_id_touch(id);
 }
 
-/* Moves an id with its events to another channel. The ids that were made for connection
- * requests to it move after it: they must come behind their listener in the list of the
- * channel, because the listener must be destroyed first.
+/* Moves an rdma_cm id with its events to another channel. The ids that were made for
+ * connection requests to it move after it: they must come behind their listener in the
+ * list of the channel, because the listener must be destroyed first.
  */
 static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 {
@@ -510,7 +513,8 @@ struct rnd_ucma_channel *rnd_ucma_open(struct rnd_ucma *ucma,
 
 void rnd_ucma_close(struct rnd_ucma_channel *ch, rn_ns now)
 {
-	/* Destroying a listener also destroys the ids of its unreported requests. */
+	/* Destroying a listener also destroys the rdma_cm ids of its unreported requests.
+	 */
 	while (!rn_list_is_empty(&ch->ids)) {
 		struct rn_list *first = ch->ids.next;
 

@@ -67,15 +67,16 @@ struct rnd_ucma_ops {
 	 * rnd_ucma_open() has made with this @user.
 	 */
 	void (*ready)(void *ctx, void *user);
-	/* Publishes the answers to queries about the id @number, after they have changed.
-	 * If the id no longer exists, @answers is NULL; otherwise this function must fill
-	 * in @answers->channel. @user: that of the channel. The pointer may be NULL.
+	/* Publishes the answers to queries about the rdma_cm id @number, after they have
+	 * changed. If the id no longer exists, @answers is NULL; otherwise this function
+	 * must fill in @answers->channel. @user: that of the channel. The pointer may be
+	 * NULL.
 	 */
 	void (*show)(void *ctx, void *user, uint32_t number,
 		     struct rn_cm_answers *answers);
-	/* Publishes what a program must know about an id or a multicast group after
-	 * rocind has ended. This pointer must be NULL if `show' is NULL, and must not be
-	 * NULL otherwise.
+	/* Publishes what a program must know about an rdma_cm id or a multicast group
+	 * after rocind has ended. This pointer must be NULL if `show' is NULL, and must
+	 * not be NULL otherwise.
 	 */
 	void (*show_life)(void *ctx, void *user, enum rn_cm_kind kind, uint32_t number,
 			  struct rn_cm_life *life);
@@ -128,7 +129,7 @@ struct rnd_ucma_channel *rnd_ucma_open(struct rnd_ucma *ucma,
 				       const struct rn_netdev *devs, unsigned count,
 				       void *user);
 
-/* Closes a channel: destroys its ids and frees their ports. */
+/* Closes a channel: destroys its rdma_cm ids and frees their ports. */
 void rnd_ucma_close(struct rnd_ucma_channel *ch, rn_ns now);
 
 /* Returns the number of events in the queue. */
@@ -190,7 +191,7 @@ bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid,
 
 /* ---- Handing over to a successor ---- */
 
-/* Gives the channel a number. Copies of ids name the channel by this number. */
+/* Gives the channel a number. Copies of rdma_cm ids name the channel by this number. */
 void rnd_ucma_set_number(struct rnd_ucma_channel *ch, uint64_t number);
 
 /* Copies the devices of the channel to @out. Returns their number. */
@@ -210,7 +211,7 @@ void rnd_ucma_mark_all_changed(struct rnd_ucma *ucma);
 int rnd_ucma_restore(struct rnd_ucma *ucma, enum rnd_ucma_kind kind, uint64_t number,
 		     const void *data, size_t len);
 
-/* Ends restoring: publishes all ids, and announces the events of all channels. */
+/* Ends restoring: publishes all rdma_cm ids, and announces the events of all channels. */
 void rnd_ucma_restored(struct rnd_ucma *ucma);
 
 /* Numbers of objects, for reports and for tests that look for leaks. */
@@ -219,8 +220,8 @@ struct rnd_ucma_counts {
 };
 void rnd_ucma_count(const struct rnd_ucma *ucma, struct rnd_ucma_counts *out);
 
-/* Calls @visit with each id of the channel that has a device, or that listens at all
- * devices. The member @pid of the argument is not set.
+/* Calls @visit with each rdma_cm id of the channel that has a device, or that listens at
+ * all devices. The member @pid of the argument is not set.
  */
 void rnd_ucma_describe(const struct rnd_ucma_channel *ch,
 		       void (*visit)(void *ctx, const struct rn_ctl_cm_id *id),
