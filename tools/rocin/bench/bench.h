@@ -142,7 +142,7 @@ struct rn_bench_end {
  * return int return 0, or -1 after they have called rn_bench_fail().
  */
 struct rn_bench_ops {
-	/* Connects with the other process for end->cell; sets @state. */
+	/* Connects with the other process, to measure the cell end->cell; sets @state. */
 	int (*open)(struct rn_bench_end *end, void **state);
 	/* Writes new data to the source buffer. If the data are not transferred, check()
 	 * then finds the old data. Called before each slice, outside of the measured
@@ -275,7 +275,7 @@ struct rn_bench_value {
 };
 
 struct rn_bench_results {
-	/* array of rounds times cells; the values of a round are adjacent */
+	/* results of all rounds and cells; the values of a round are adjacent */
 	struct rn_bench_value *value;
 	uint32_t path_mtu;
 	bool pinned;
@@ -285,7 +285,8 @@ struct rn_bench_results {
 
 struct rn_bench_order {
 	enum {
-		RN_BENCH_ORDER_OPEN, /* open a cell: connect its QPs */
+		/* open a cell (a measurement with its parameters): connect its QPs */
+		RN_BENCH_ORDER_OPEN,
 		/* Bind each process to a processor (CPU); sent when all cells are open.
 		 */
 		RN_BENCH_ORDER_PIN,

@@ -161,8 +161,8 @@ static int run_slice(struct run *r, const struct rn_bench_order *order)
 static int run_round(struct run *r, unsigned round)
 {
 	for (unsigned i = 0; i < r->plan->cells; i++) {
-		/* Each round starts with the next cell of the list, so that the order
-		 * changes.
+		/* Each round starts with the next measurement of the list, so that the
+		 * order changes.
 		 */
 		unsigned cell = (i + round) % r->plan->cells;
 		struct rn_bench_order order = { .what = RN_BENCH_ORDER_SLICE,

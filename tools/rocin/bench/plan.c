@@ -234,8 +234,8 @@ static const struct bar {
 	enum rn_bench_measure measure;
 	enum rn_bench_meant meant;
 	double bar;
-	/* The ratio is judged only if this cell is at least as fast as cell @under; NULL:
-	 * always.
+	/* The ratio is judged only if the value of this measurement is at least as good
+	 * as that of @under; NULL: always.
 	 */
 	const char *only_if;
 } bars[] = {
@@ -326,8 +326,8 @@ static int find_cell(const struct rn_bench_plan *plan, const struct rn_bench_cel
 	return -1;
 }
 
-/* Adds a cell, unless the plan has an equal one. Returns the index of the cell in the
- * plan, or -E2BIG.
+/* Adds a cell (a measurement with its parameters), unless the plan has an equal one.
+ * Returns the index of the cell in the plan, or -E2BIG.
  */
 static int add_cell(struct rn_bench_plan *plan, const struct rn_bench_cell *cell)
 {
@@ -555,8 +555,9 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 			continue;
 		normalize_cell(&other);
 		under = find_cell(plan, &other);
-		/* If there is no cell of this size, it is compared with the cell of the
-		 * standard size, because 8 bytes take as long as 64.
+		/* If no measurement of TCP or UDP has this message size, this one is
+		 * compared with that of the standard size, because 8 bytes take as long
+		 * as 64.
 		 */
 		if (under < 0 && other.len < standard) {
 			other.len = standard;

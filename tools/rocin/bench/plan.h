@@ -120,7 +120,7 @@ struct rn_bench_cell {
 int rn_bench_cell_read(struct rn_bench_cell *cell, const char *text, char *err,
 		       size_t err_len);
 
-/* Writes the shortest text that is parsed as @cell. */
+/* Writes the shortest text that rn_bench_cell_read() parses as @cell. */
 void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CELL_TEXT]);
 
 bool rn_bench_cell_equal(const struct rn_bench_cell *a, const struct rn_bench_cell *b);
@@ -163,8 +163,8 @@ struct rn_bench_args {
 	/* which wires to measure; if none is set, the wire that each cell names */
 	bool wire[RN_BENCH_WIRE_COUNT];
 	unsigned rounds; /* number of rounds, 1 .. RN_BENCH_ROUNDS_MAX */
-	/* Length of a time slice in ms, 1 .. 60000; 0: a default that depends on the set
-	 * of cells.
+	/* Length of a time slice (the time for one measurement in a round) in ms, 1 ..
+	 * 60000; 0: a default that depends on the set of cells.
 	 */
 	unsigned slice_ms;
 	unsigned time_s; /* time limit in seconds for all slices together; 0: no limit */

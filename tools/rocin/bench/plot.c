@@ -28,9 +28,9 @@ enum {
 	LOOK_MAX = 96, /* bytes for the attributes of an element */
 };
 
-/* A curve: cells that differ only in message size. */
+/* A curve: measurements that differ only in message size. */
 struct series {
-	/* one of the cells, but with the default size of the item */
+	/* one of the measurements, but with the default message size */
 	struct rn_bench_cell like;
 	unsigned number;
 };
@@ -110,8 +110,8 @@ static void widen(struct panel *p, const struct rn_bench_cell *cell,
 	p->high = fmax(p->high, log10(s->q3));
 }
 
-/* Lays out the panel of the picture that shows the cells of @kind, at @x. Returns false
- * if the report has no such cells.
+/* Lays out the panel of the picture that shows the measurements of @kind, at @x. Returns
+ * false if the report has none of this kind.
  */
 static bool lay_out(struct panel *p, const struct rn_bench_report *r,
 		    enum rn_bench_kind kind, unsigned x)
@@ -203,8 +203,8 @@ static void draw_frame(FILE *to, const struct panel *p)
 
 /* ---- Curves ---- */
 
-/* Writes the indices of the cells of a series, sorted by size, to @cells; -1 ends
- * the list.
+/* Writes the indices of the measurements of a curve, sorted by message size, to @cells;
+ * -1 ends the list.
  */
 static void sort_cells(const struct rn_bench_report *r, const struct series *s,
 		       int cells[RN_BENCH_CELLS_MAX + 1])

@@ -41,8 +41,8 @@ struct rn_expect_deviation {
 struct rn_expect_failure {
 	size_t deviation;
 	char *file, *signature;
-	/* @was_run: at least one scenario that the profile lists for this failure was
-	 * run. @was_seen: one of them has failed in the listed way.
+	/* @was_run: a scenario to which this line of the profile applies was run.
+	 * @was_seen: one of them has failed as the line says.
 	 */
 	bool was_run, was_seen;
 };
@@ -57,7 +57,9 @@ enum {
 	RN_EXPECT_NONE = -1
 };
 
-/* Reads a profile. Returns 0, or -errno after an error message. */
+/* Reads a profile, a file that lists the known deviations of a device. Returns 0, or
+ * -errno after an error message.
+ */
 int rn_expect_read(struct rn_expect *e, const char *path);
 
 /* Called after the scenario in @file was run. @signature: that of its failure; NULL: it

@@ -80,7 +80,8 @@ bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count)
 }
 
 enum {
-	EXAMPLES = 4, /* maximum number of files that are named for each finding */
+	/* maximum number of files that are named for each group of failures */
+	EXAMPLES = 4,
 };
 
 static void print_finding(const struct rn_conform *c, size_t first, size_t count,

@@ -46,7 +46,8 @@ struct rn_conform {
 	/* address of the live target; NULL: none */
 	const char *target;
 	struct rn_expect expect;
-	const char *profile; /* name of the profile; NULL: none was given */
+	/* name of the profile (known deviations of a device); NULL: none was given */
+	const char *profile;
 	/* Names of the rules in the list of rules that the user has given. NULL: no list
 	 * was given.
 	 */

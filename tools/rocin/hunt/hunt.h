@@ -104,9 +104,9 @@ const char *rn_hunt_path(const struct rn_hunt *h, const char *name, char *path);
 int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 		   struct rn_hunt_set *found);
 
-/* Makes the schedule @set smaller: removes writes as long as the program goes wrong
- * without them, in each of two runs. Returns 1; 0 if the program does not go wrong with
- * @set itself; or -errno.
+/* Removes writes from the schedule @set as long as the program goes wrong without them,
+ * in each of two runs. Returns 1; 0 if the program does not go wrong with @set itself; or
+ * -errno.
  */
 int rn_hunt_shrink(struct rn_hunt *h, struct rn_hunt_set *set);
 

@@ -11,8 +11,9 @@
 void rn_hunt_print(const struct rn_hunt *h, const struct rn_hunt_set *late,
 		   const struct rn_hunt_end *end);
 
-/* Prints that no schedule was found. Also prints what the sanitizer has reported in the
- * newest run, because the program may use memory too early and still not go wrong.
+/* Prints that no set of late writes was found with which the program goes wrong. Also
+ * prints what the sanitizer has reported in the newest run, because the program may use
+ * memory too early and still not go wrong.
  */
 void rn_hunt_print_nothing(const struct rn_hunt *h);
 
@@ -20,8 +21,8 @@ void rn_hunt_print_nothing(const struct rn_hunt *h);
 int rn_hunt_draw(const struct rn_hunt *h, const struct rn_hunt_set *late,
 		 const struct rn_hunt_end *end, const char *file);
 
-/* Prints the result as JSON. @file: path of the file with the schedule; NULL if no
- * schedule was found.
+/* Prints the result of a hunt as JSON. @file: path of the file with the schedule (set of
+ * late writes); NULL if none was found.
  */
 void rn_hunt_print_json(const struct rn_hunt *h, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end, const char *file);

@@ -195,8 +195,8 @@ static void send_answer(struct rnd_cm_path *path)
 		path->ch->wants_board = false;
 }
 
-/* Sends three things to the keeper: the command that was executed, its answer, and the
- * changes of state that the command has caused.
+/* Sends three things to the keeper, for a successor of rocind: the command that was
+ * executed, its answer, and the changes of state that the command has caused.
  */
 static void commit(struct rnd_cm_path *path)
 {

@@ -23,8 +23,8 @@ struct rnd_cm_path {
 	struct rnd_cm_channel *ch;
 	struct rnd_source sock;
 	uint64_t number; /* a number that no other path has */
-	/* The path comes from a rocind that has died. That rocind may have executed its
-	 * first command already.
+	/* The path comes from a rocind that has died. That rocind may have executed the
+	 * first command on it already.
 	 */
 	bool is_restored;
 	/* The last command that was executed, and its answer; the keeper has a copy. */
@@ -48,11 +48,13 @@ struct rnd_cm_channel {
 	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
 	uint32_t marks_kept; /* value of @marks in the keeper's record */
 	bool is_restored;    /* restored from the records of a rocind that died */
-	/* The program may have mapped the board of an earlier rocind. So the next answer
-	 * must carry the board of this one.
+	/* The program may have mapped the board (memory in which programs read about
+	 * their rdma_cm ids) of an earlier rocind. So the next answer must carry the
+	 * board of this one.
 	 */
 	bool wants_board;
-	bool has_news; /* events may have been queued that have no mark */
+	/* events may have been queued for which no mark (byte) was sent yet */
+	bool has_news;
 	struct rnd_ucma_channel *ucma;
 	struct rnd_cm_path *paths;
 };
@@ -108,12 +110,15 @@ struct rnd_cm {
 	struct rn_cm_board board; /* opened together with `ucma' */
 	struct rnd_cm_channel *channels;
 	bool has_news; /* @has_news of some channel is true */
-	/* Upper half of the numbers of channels, which is also on the board: the process
-	 * id of the rocind that has made the board.
+	/* Upper half of the numbers of channels: the process id of the rocind that has
+	 * made the board. It is also on the board (cm_board.h).
 	 */
 	uint32_t number;
 	uint64_t last_path;
-	bool is_changed; /* the keeper's copy of the numbers here is out of date */
+	/* what the keeper (which starts a successor if rocind dies) knows of this is out
+	 * of date
+	 */
+	bool is_changed;
 	/* how many records of QPs may still be read in this step, see RND_CM_RECORDS_MAX
 	 */
 	uint32_t records_left;
@@ -144,7 +149,7 @@ int rnd_cm_channel_open(struct rnd_cm *cm, const struct rn_netdev *devs, unsigne
 			int *fd);
 void rnd_cm_channel_close(struct rnd_cm_channel *ch);
 
-/* Sends the keeper records of all channels and paths. */
+/* Sends the keeper records of all channels and paths, for a successor of rocind. */
 void rnd_cm_channels_keep_all(struct rnd_cm *cm);
 /* Sends the keeper, for the channels where it has changed, how many marks the program has
  * not read. A mark is a byte that was sent to announce an event.
@@ -160,7 +165,9 @@ void rnd_cm_path_restore(struct rnd_cm *cm, struct rnd_record *r);
 /* Notes that channel @user has new events. Implements rnd_ucma_ops.ready. */
 void rnd_cm_announce(void *ctx, void *user);
 
-/* Writes a mark for each queued event that may not have one yet. */
+/* Sends a mark (a byte by which a program notices an event) for each queued event that
+ * may not have one yet.
+ */
 void rnd_cm_announce_all(struct rnd_cm *cm);
 
 /* Sends the packets that the connection manager has to send, and sets the timer (cm.c).

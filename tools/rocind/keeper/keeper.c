@@ -413,8 +413,8 @@ void rnd_keeper_kill(struct rnd_keeper *k)
 	rnd_keeper_forget(k);
 }
 
-/* Sends the batch to the keeper. If the keeper does not take it, stops using the keeper
- * and returns false.
+/* Sends the batch of records to the keeper. If the keeper does not take it, stops using
+ * the keeper and returns false.
  */
 static bool send_batch(struct rnd_keeper *k)
 {

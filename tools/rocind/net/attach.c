@@ -301,7 +301,9 @@ static void leave_groups(const struct rnd_attachment *a)
 			remove_user(a->group[i]);
 }
 
-/* Returns the smallest slot that is free in every group of @a, or 0. */
+/* Returns the smallest slot (number of a process) that is free in the groups of sockets
+ * of all addresses of @a; 0: none is free.
+ */
 static unsigned find_slot(const struct rnd_attachment *a)
 {
 	for (unsigned slot = 1; slot < RND_SLOT_COUNT; slot++) {
@@ -341,9 +343,9 @@ static void look_at_interface(struct rnd_attachment *a, bool all_addresses)
 	a->follows = all_addresses;
 }
 
-/* Makes sure that all groups have a socket for the slot. Drops the packets in these
- * sockets, which were for an earlier owner of the slot. Returns 0, or -errno with an
- * error text in @err.
+/* Makes sure that the groups of all addresses of @a have a socket for the slot. Drops the
+ * packets in these sockets, which were for an earlier process with this slot. Returns 0,
+ * or -errno with an error text in @err.
  */
 static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_len)
 {
@@ -358,8 +360,8 @@ static int prepare_slot(const struct rnd_attachment *a, char *err, size_t err_le
 	return 0;
 }
 
-/* Chooses a slot and prepares it in all groups. Returns 0, or -errno with an error text
- * in @err.
+/* Chooses a slot (number of the process), and prepares its socket in the groups of all
+ * addresses. Returns 0, or -errno with an error text in @err.
  */
 static int choose_slot(struct rnd_attachment *a, char *err, size_t err_len)
 {

@@ -17,7 +17,9 @@
  */
 struct rnd_groups {
 	struct rnd_group *first;
-	/* The value from which the next owner of each slot counts to make its QPNs. */
+	/* For each slot (number of a process): the value from which its next owner counts
+	 * to make QPNs.
+	 */
 	uint16_t next_counter[RND_SLOT_COUNT];
 	/* Key of the permutation by which processes turn counters into QPNs. All
 	 * processes have the same key, so if their counters differ, their QPNs differ,
@@ -35,13 +37,13 @@ struct rnd_groups {
 	rn_ns idle_from;
 	/* until then no bind waits for its port, see BIND_PAUSE_MS */
 	rn_ns no_wait_until;
-	/* on_open() is called when a group has been opened, on_close() before a group is
-	 * closed. Either may be NULL.
+	/* on_open() is called when the sockets of an address (a group) have been opened,
+	 * on_close() before they are closed. Either may be NULL.
 	 */
 	void (*on_open)(void *ctx, struct rnd_group *group);
 	void (*on_close)(void *ctx, struct rnd_group *group);
-	/* Returns true if something other than a process with a slot uses the group, such
-	 * as rdma_cm. May be NULL.
+	/* Returns true if something other than a process with a slot uses the sockets of
+	 * the group, such as rdma_cm. May be NULL.
 	 */
 	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
@@ -119,7 +121,7 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 	       const struct rn_ctl_attach *msg, char *err, size_t err_len);
 
-/* Adds a group that rnd_group_restore() has made. */
+/* Adds a group of sockets that rnd_group_restore() has made. */
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group);
 
 /* Gives @a, a copy of the attachment that a process had before rocind died, its slot in

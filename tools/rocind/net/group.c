@@ -56,8 +56,8 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 	enum {
 		TO_ROCIND = RND_STEER_PROGRAM_LEN - 1
 	};
-	/* Distance of a jump from instruction @at to the one that chooses slot 0. BPF
-	 * counts it from the instruction behind the jump.
+	/* Distance of a jump from instruction @at to the one that chooses slot 0,
+	 * rocind's own socket. BPF counts from the instruction behind the jump.
 	 */
 #define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
 	const struct sock_filter text[] = {

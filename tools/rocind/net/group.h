@@ -62,8 +62,9 @@ struct rnd_group {
 	unsigned users;
 	rn_ns idle_from; /* time at which the last user left */
 	struct rnd_groups *groups;
-	uint64_t number; /* unique; names the group in the keeper's copies */
-	unsigned kept;	 /* number of sockets of which the keeper has copies */
+	/* unique; by this number the keeper knows the group (server/handover.c) */
+	uint64_t number;
+	unsigned kept; /* number of sockets of which the keeper has copies */
 	/* rules that say which senders' packets are received; NULL: all are */
 	const struct rnd_admission *admission;
 	/* Socket that sends packets to this host, bound to the own port (admission.h).
@@ -90,8 +91,8 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 		   rn_ns deadline, char *err, size_t err_len);
 
 /* Makes a group of sockets that were bound by a rocind which has died. @sock: the
- * sockets, in the order of slots; the group takes them over. The caller must then call
- * rnd_group_guard(). Returns NULL if there is no memory.
+ * sockets; index 0 is rocind's own, the others belong to processes. The group takes them
+ * over. The caller must then call rnd_group_guard(). Returns NULL if there is no memory.
  */
 struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
 				    const int *sock, unsigned count);
@@ -107,9 +108,9 @@ int rnd_group_guard(struct rnd_group *group);
  */
 uint64_t rnd_group_refused(const struct rnd_group *group);
 
-/* Adds sockets to the group until slot @slot has one, and replaces the steering program
- * (the BPF program that chooses the socket of a packet). Returns 0, or -errno of a socket
- * call; the group can still be used then.
+/* Adds sockets to the group until the process with the number @slot has one, and replaces
+ * the steering program (the BPF program that chooses the socket of a packet). Returns 0,
+ * or -errno of a socket call; the group can still be used then.
  */
 int rnd_group_reach(struct rnd_group *group, unsigned slot);
 
@@ -133,8 +134,9 @@ bool rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room);
 
-/* Drops all packets in the socket of a slot. Gives the socket the receive buffer size
- * that a new socket has, because the last owner of the slot may have changed it.
+/* Drops all packets in the socket of a slot (number of a process). Gives the socket the
+ * receive buffer size of a new socket, because the last owner of the slot may have
+ * changed it.
  */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 
@@ -171,8 +173,9 @@ enum {
 void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 		       unsigned slot_count);
 
-/* Returns the reason why a packet came to slot 0. @len is the length of the whole packet.
- * Only its first RN_BTH_LEN bytes are read, or fewer if it is shorter.
+/* Returns the reason why a packet came to slot 0, rocind's own socket. @len is the length
+ * of the whole packet. Only its first RN_BTH_LEN bytes are read, or fewer if it is
+ * shorter.
  */
 enum rn_rocind_drop rnd_steer_reason(const uint8_t *payload, size_t len);
 

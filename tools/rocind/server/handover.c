@@ -76,8 +76,8 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 static void replace_keeper(struct rnd_server *server);
 
-/* Sends the changes of the state to server->keeper. That is the keeper process, or a
- * rocind that takes over.
+/* Sends all changes of the state to server->keeper: the keeper process, or a rocind that
+ * takes over.
  */
 static void put_changes(struct rnd_server *server)
 {
@@ -166,7 +166,9 @@ static void replace_keeper(struct rnd_server *server)
 	start_keeper(server);
 }
 
-/* The keeper sends nothing, so its socket becomes readable when it has ended. */
+/* The keeper process sends nothing. So its socket becomes readable only when it has
+ * ended.
+ */
 static void on_keeper_end(void *ctx)
 {
 	struct rnd_server *server = ctx;
@@ -248,8 +250,8 @@ static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 		return;
 	rnd_groups_add(&server->groups, group);
 	/* rocind may have died after it had added a socket to the group and before the
-	 * keeper got that socket. Then the BPF program that chooses the socket of a
-	 * packet still chooses it, too. So the program is replaced.
+	 * keeper had a copy of that socket. Then the BPF program still chooses it for
+	 * packets although it is closed. So the program is replaced.
 	 */
 	if (rnd_group_guard(group))
 		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");

@@ -85,8 +85,8 @@ static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
 	return false;
 }
 
-/* Ends the keeper, and lets the heir (the newer rocind) take over. Returns true if it has
- * taken over.
+/* Ends the keeper of this rocind, and lets the heir (the newer rocind) take over. Returns
+ * true if it has taken over.
  */
 static bool let_go(struct rnd_server *server, const struct rnd_keeper *heir)
 {

@@ -166,8 +166,8 @@ struct rnd_slot0 {
 	struct rnd_source source;
 };
 
-/* Reads the packets that have arrived at slot 0. Meanwhile this function counts as a user
- * of the group, so that the group is not closed.
+/* Called when packets have arrived at slot 0, rocind's own socket of an address: reads
+ * them. Meanwhile it counts as a user of the address, so that the sockets are not closed.
  */
 static void on_stray_packets(void *ctx)
 {
@@ -609,8 +609,8 @@ static int ms_to_idle(const struct rnd_server *server)
 	return ms_until(server->idle_from + RN_MSEC(idle_ms));
 }
 
-/* Returns the time in ms until rocind has to end or a group has to be closed. Returns -1
- * if neither is due.
+/* Returns the time in ms until rocind has to end or the sockets of an address have to be
+ * closed. Returns -1 if neither is due.
  */
 static int ms_to_wait(const struct rnd_server *server)
 {
@@ -672,7 +672,8 @@ static void say_goodbye(struct rnd_server *server)
 	rnd_cm_free(server->cm);
 	server->cm = NULL;
 	close_groups(server);
-	/* The keeper's copy of the descriptor shares the lock; this releases it for both.
+	/* The keeper process shares the lock by its copy of the descriptor; this releases
+	 * the lock for both.
 	 */
 	flock(server->lock_fd, LOCK_UN);
 	for (struct rnd_client *c = server->clients; c; c = c->next)

@@ -91,7 +91,8 @@ struct rnd_server {
 	struct rnd_keeper keeper;
 	/* becomes readable when the keeper has ended */
 	struct rnd_source keeper_end;
-	/* hands changes of the state to the keeper; NULL: there is no keeper (handover.c)
+	/* sends changes of the state to the keeper process, for a successor; NULL: there
+	 * is no keeper (handover.c)
 	 */
 	void (*keep)(struct rnd_server *server);
 	unsigned keepers_replaced;
@@ -158,7 +159,7 @@ int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
  */
 void rnd_server_resume(struct rnd_server *server);
 
-/* Copies the whole state to the process at @k, which is not rocind's own keeper. If that
+/* Copies the whole state to the process at @k: a newer rocind that takes over. If that
  * process does not take the state, kills it and returns false.
  */
 bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k);
@@ -182,7 +183,9 @@ void rnd_replace_hand_over(struct rnd_server *server);
 int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
 			size_t err_len);
 
-/* Value of the pointer rnd_server.keep while there is a keeper. */
+/* Value of the pointer rnd_server.keep while there is a keeper process: sends it all
+ * changes.
+ */
 void rnd_server_keep_changes(struct rnd_server *server);
 
 /* Copies all changes since the last call to the keeper. Must be called before an answer
@@ -371,9 +374,9 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
  */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* End local wires of the client: rnd_wires_close() all of them, when the client gives up
- * its slot, and rnd_wires_close_gid() those of its address @idx. Both tell the clients at
- * the other ends.
+/* End local wires (links in shared memory) of the client: rnd_wires_close() all of them,
+ * when the process gives up its place at rocind, and rnd_wires_close_gid() those of its
+ * address @idx. Both tell the clients at the other ends.
  */
 void rnd_wires_close(struct rnd_client *client);
 /* Restores the wire of record @r between its two clients, if both were restored. */
@@ -407,7 +410,7 @@ struct rnd_client {
 	struct rnd_wires wires; /* local wires of the attachment */
 	struct rnd_taps taps;
 	uint32_t last_seq; /* number of the last request that was begun */
-	bool is_changed;   /* the keeper's copy is out of date */
+	bool is_changed;   /* the keeper's record of the client is out of date */
 	/* The connection comes from a rocind that has died. That rocind may have executed
 	 * the first message already.
 	 */
@@ -426,7 +429,7 @@ void rnd_client_keep(struct rnd_client *client);
  */
 void rnd_client_accept(struct rnd_server *server, int fd);
 
-/* Releases the slot and frees the client. */
+/* Releases what the process of the client has got at rocind, and frees the client. */
 void rnd_client_close(struct rnd_client *client);
 
 /* Sends an event to the client. If its socket buffer is full, because it does not read,

@@ -286,8 +286,9 @@ static int find_gid(const struct rnd_attachment *a, const struct rn_gid *gid)
 	return -1;
 }
 
-/* Finds the client that has the slot and the address that @ends names as the other end.
- * Sets *@gid_idx to the index of that address. Returns NULL if there is none.
+/* Returns the client at the other end of the wire that @ends describes: the one whose
+ * process has the address and the slot (number of the process) in @ends. Sets *@gid_idx
+ * to the index of that address. Returns NULL if there is none.
  */
 static struct rnd_client *find_peer(const struct rnd_client *client,
 				    const struct rn_ctl_ends *ends, int *gid_idx)

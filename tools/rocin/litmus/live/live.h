@@ -187,8 +187,9 @@ struct rn_live_thread_result {
 };
 
 struct rn_live_shared {
-	/* Barrier at which the workers wait, and the threads of the test that run from
-	 * the beginning (that is, not kernels which other threads launch).
+	/* Barrier at which all workers (the processes of the test) wait, and the threads
+	 * of the test that run from the beginning (that is, not kernels which other
+	 * threads launch).
 	 */
 	pthread_barrier_t all;
 	pthread_barrier_t workers; /* barrier for workers only */
@@ -201,7 +202,9 @@ struct rn_live_shared {
 	 */
 	uint64_t deadline;
 	bool is_last; /* there is no next run, so threads end */
-	/* Number of workers that have polled all completions of this run on their CQs. */
+	/* Number of workers (processes) that have polled all completions of this run on
+	 * their CQs.
+	 */
 	_Atomic unsigned emptied;
 	/* QPNs and addresses of each QP: requester, responder. */
 	struct rn_live_end end[RN_LITMUS_QPS][2];
@@ -221,8 +224,8 @@ struct rn_live_shared {
 	 */
 	_Atomic unsigned left[RN_LITMUS_CQS], left_dma;
 	int64_t final[RN_LITMUS_LOCATIONS];
-	/* The first failure of any worker: the worker that fails first sets @has_failed,
-	 * writes the text @why, and then sets @failed.
+	/* The first failure of any worker (process): the worker that fails first sets
+	 * @has_failed, writes the text @why, and then sets @failed.
 	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;
@@ -256,7 +259,7 @@ void rn_live_close_devices(struct rn_live *l);
 
 struct rn_live_qp {
 	/* The QPs of the requester and of the responder, in this order. NULL: the QP
-	 * belongs to another worker.
+	 * belongs to another process.
 	 */
 	struct ibv_qp *side[2];
 	/* Number of receives that are posted for each run. Not used if instructions of
@@ -292,11 +295,11 @@ struct rn_live {
 	/* number of CQEs of receives that were polled in this run */
 	_Atomic unsigned recv_seen[RN_LITMUS_CQS];
 	struct rn_live_qp qp[RN_LITMUS_QPS];
-	/* NULL: the queue belongs to one QP, or to another worker */
+	/* NULL: the queue belongs to one QP, or to another process */
 	struct ibv_srq *srq[RN_LITMUS_RQS];
 	/* Queues whose doorbells the test rings: first the send queues, in the order of
 	 * QP numbers, then the receive queues. NULL: the test rings no doorbell of this
-	 * queue, or the queue belongs to another worker.
+	 * queue, or the queue belongs to another process.
 	 */
 	struct rn_live_queue *queue[RN_LIVE_QUEUES];
 	struct rn_live_drive *drive;
@@ -322,7 +325,7 @@ int rn_live_connect(struct rn_live *l);
 void rn_live_disconnect(struct rn_live *l);
 
 /* How a location is accessed: rn_live_address() returns its address for the CPU,
- * rn_live_name() its address in work requests, and rn_live_mr() the MR of this worker
+ * rn_live_name() its address in work requests, and rn_live_mr() the MR of this process
  * through which NIC @nic accesses it.
  */
 uint8_t *rn_live_address(const struct rn_live *l, unsigned loc);
@@ -387,7 +390,7 @@ rn_live_post_fn rn_live_post_fetched; /* defined in player.c */
 typedef int rn_live_receive_fn(struct rn_live *l, unsigned rq, unsigned loc);
 rn_live_receive_fn rn_live_post_receive;
 
-/* Starts an engine (a thread that serves doorbells) for each queue of this worker whose
+/* Starts an engine (a thread that serves doorbells) for each queue of this process whose
  * doorbells the test rings. The engine calls @post with a request whose WQE it has
  * fetched, and @receive with a receive. Returns 0, or -1 after rn_live_fail().
  */
@@ -406,7 +409,7 @@ int rn_live_queues_finish(struct rn_live *l);
 /* ---- DMA engines ---- */
 
 /* Prepares the DMA engines (simulated drives) if the test has some on nodes of this
- * worker. Returns 0, or -1 after rn_live_fail().
+ * process. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_drive_open(struct rn_live *l);
 void rn_live_drive_close(struct rn_live *l);

@@ -110,7 +110,8 @@ static int open_drive(struct rn_live *l)
 	return open_batch(l);
 }
 
-/* Prepares a location for writes by the `dma' instruction @in: by a drive of this worker.
+/* Prepares a location for writes by the `dma' instruction @in, which a simulated drive of
+ * this process executes.
  */
 static int prepare(struct rn_live *l, const struct rn_litmus_instr *in)
 {
@@ -228,7 +229,8 @@ static int submit_dma(struct rn_live *l, const struct rn_litmus_instr *dma,
 }
 
 /* Polls for the completion of a transfer that a `dmacqe' has submitted. Returns 1 if
- * there was one, 0 if not, or -1 after a failure. All drives of a worker share one batch.
+ * there was one, 0 if not, or -1 after a failure. All drives of a process share one
+ * batch.
  */
 static int poll_drive(struct rn_live *l)
 {

@@ -234,8 +234,8 @@ static unsigned sends_of(const struct rn_live *l, unsigned cq)
 	return n;
 }
 
-/* Returns true if the worker that polls CQ number @cq may be waiting for a message that
- * this worker has sent on QP @qp.
+/* Returns true if the process that polls CQ number @cq may be waiting for a message that
+ * this process has sent on QP @qp.
  */
 static bool is_missed(const struct rn_live *l, unsigned qp, unsigned cq)
 {
@@ -476,8 +476,8 @@ static void count(struct rn_live *l, struct rn_live_results *res)
 	res->state[i].count++;
 }
 
-/* Called by the lead worker. Decides whether there is another run, and chooses its seed
- * and the time at which its threads give up.
+/* Called by the lead (the process that counts final states). Decides whether there is
+ * another run, and chooses its seed and the time at which its threads give up.
  */
 static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 {
