@@ -234,8 +234,9 @@ void rn_watch_part(struct rn_watch *w, struct rn_watch_flow *f);
 void rn_watch_doubt(struct rn_watch_flow *f);
 void rn_watch_believe(struct rn_watch_flow *f);
 
-/* The packet of @job is a response that is sent to the requester of half-connection @f.
- * Returns the half-connection whose request it answers, or NULL if that is not known.
+/* The packet of @job is a response; @f is the half-connection whose requests go to the
+ * same QP as this response. Returns the half-connection whose request it answers, or NULL
+ * if that is not known.
  */
 struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_flow *f);
 

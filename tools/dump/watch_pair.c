@@ -221,8 +221,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	}
 	if (count < 2)
 		return count;
-	/* The choice may be wrong. So for now, responses to any of these half-connections
-	 * are not reported.
+	/* The choice may be wrong. So for now, nothing is reported about responses to any
+	 * of these half-connections.
 	 */
 	LIST_FOREACH(g, &w->loose, loose)
 	if (is_asker(g, f, psn, since))

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(SECONDS_MAX);
 	/* The timeout is long, because on a busy machine a short one could expire
-	 * although no packet is lost. In the stop about loss it is short.
+	 * although no packet is lost. Only the stop about a lost packet has a short one.
 	 */
 	t.timeout = stops[i].run == tour_lost ? TIMEOUT_LOST : TIMEOUT;
 	tour_open(&t);

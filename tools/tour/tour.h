@@ -58,12 +58,10 @@ void tour_close(struct tour *t);
 /* Writes @text to the buffer of @e. */
 void tour_write_note(struct end *e, const char *text);
 
-/* Marks the beginning of the part that is recorded: `rocin tour' shows the packets and
- * TLPs after it.
- */
+/* Begins the part of the run whose packets and TLPs `rocin tour' shows. */
 void tour_begin(struct tour *t);
 
-/* Prints the TLPs that were recorded so far; later ones are not shown. */
+/* Ends the part of the run that is shown: prints the TLPs that were recorded. */
 void tour_end(struct tour *t);
 
 /* Returns CLOCK_REALTIME in ns, the clock of the times of captured packets. */

@@ -269,7 +269,8 @@ double rn_bench_meter_us_each(const struct rn_bench_meter *m);
 
 /* The result of a time slice. */
 struct rn_bench_value {
-	double value; /* the result in the unit of the item, summed over all pairs */
+	/* result in the unit of the item (plan.h), summed over all pairs of processes */
+	double value;
 	/* Percentiles of single round trip times in us; NAN if there are none. */
 	double p50, p99, p99_9;
 };

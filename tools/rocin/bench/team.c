@@ -201,8 +201,8 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 
 	if (a->pairs != b->pairs || (fa == RN_BENCH_VERBS) != (fb == RN_BENCH_VERBS))
 		return false;
-	/* Cells without verbs need no device settings, so one team can measure all
-	 * of them.
+	/* Measurements without verbs need no settings of a device, so one team of
+	 * processes makes all of them.
 	 */
 	return fa != RN_BENCH_VERBS ||
 	       (a->wire == b->wire && a->qps == b->qps && a->rcvbuf == b->rcvbuf);

@@ -242,7 +242,10 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	 */
 	v->rx_slots = v->len >= OVERLAP_LEN || cell->qps > 1 ? 1 : v->rx_depth;
 	v->rx_stride = (v->len + 63) & ~(size_t)63;
-	/* The word on which the receiver spins must not be the word that it sends. */
+	/* In a WRITE ping-pong a process waits for a word of its receive buffer to
+	 * change. This must not be the word that it sends, so the two buffers do not
+	 * overlap.
+	 */
 	v->rx_offset = v->len >= OVERLAP_LEN && v->streams ? 0 : v->rx_stride;
 	cfg.buf_len = v->rx_offset + v->rx_slots * v->rx_stride;
 	carries = v->opcode == IBV_WR_SEND || v->opcode == IBV_WR_RDMA_WRITE;

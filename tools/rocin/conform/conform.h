@@ -110,7 +110,9 @@ bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p);
 
 /* -------------------------- state of a live target, private to live*.c and target.c */
 enum {
-	/* maximum number of packets, or events, that have not been read */
+	/* maximum number of packets, or events, that have arrived and were not used by
+	 * the scenario yet
+	 */
 	RN_LIVE_QUEUE = 256,
 	RN_LIVE_CQES = 1024,
 	RN_LIVE_TRACE = 8192, /* bytes of a trace */
@@ -174,7 +176,7 @@ struct rn_live_target {
 };
 
 /* Sends the request @l to the agent, and replaces @l by the answer. Returns 0, or the
- * -errno that the answer contains.
+ * -errno that the agent has sent in its answer.
  */
 int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 

@@ -35,7 +35,8 @@ const char *rn_conform_short_name(const char *path);
 
 struct rn_expect_deviation {
 	char *name, *says, *rule, *source;
-	unsigned scenarios; /* number of scenarios that failed because of it */
+	/* number of scenarios that failed because of this deviation */
+	unsigned scenarios;
 };
 
 struct rn_expect_failure {

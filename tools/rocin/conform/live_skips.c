@@ -90,8 +90,8 @@ static bool is_to(const struct rn_scn_line *l, uint64_t to)
 	return rn_scn_has(l, RN_F_TO) && l->value[RN_F_TO] == to;
 }
 
-/* Returns the abilities (bits of enum rn_conform_can) that a device must have to execute
- * the request in the packet of line @l.
+/* Line @l of a scenario sends a packet with a request of the peer. Returns the abilities
+ * (bits of enum rn_conform_can) that a device must have to execute the request.
  */
 static uint32_t packet_needs(const struct rn_scn_line *l)
 {

@@ -17,7 +17,7 @@ enum {
 	WORDS_WIDTH = 640, /* width of the column of sentences beside the lanes */
 	ROW = 24,
 	TOP = 64, /* y coordinate of the first row */
-	TIP = 12, /* length of the last, level piece of an arrow */
+	TIP = 12, /* length of the last, horizontal part of an arrow */
 	ROWS_MAX = 60,
 	WORDS_MAX = 512,
 };

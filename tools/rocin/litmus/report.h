@@ -217,7 +217,9 @@ struct rn_litmus_memory;
 struct rn_litmus_memory *rn_litmus_memory_open(const char *path);
 void rn_litmus_memory_close(struct rn_litmus_memory *m);
 
-/* Returns a hash of test, knobs, back end and seed. */
+/* Returns the number under which the state file stores the results of a test: a hash of
+ * the test, its PCIe settings (knobs), the back end and the seed.
+ */
 uint64_t rn_litmus_digest(const struct rn_litmus_options *o,
 			  const struct rn_litmus_test *t,
 			  const struct rn_report_run *run);

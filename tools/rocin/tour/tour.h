@@ -29,7 +29,7 @@ struct rn_tour_setting {
 	/* possible values, in the form "a|b"; NULL: the value is a number */
 	const char *words;
 	uint32_t min, max; /* range, if the setting is a number */
-	/* name of the PCIe knob whose value is this setting, or NULL */
+	/* name of the PCIe setting (knob) that has this value, or NULL */
 	const char *knob;
 	const char *help;
 };
@@ -63,7 +63,8 @@ struct rn_tour_stop {
 	 * memory is not shown.
 	 */
 	const char *memory;
-	const char *knobs; /* values of PCIe knobs, except those with a setting */
+	/* PCIe settings (knobs), except those that the user may change */
+	const char *knobs;
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
 	struct rn_tour_try attempt[RN_TOUR_TRIES_MAX];
 	/* Writes a fault rule (`rocin fault') for these settings to @rule, which is in
@@ -78,7 +79,7 @@ enum {
 };
 extern const struct rn_tour_stop rn_tour_stops[RN_TOUR_STOPS];
 
-/* The values of a stop's settings. */
+/* The values of a stop's settings, KEY=VALUE. A stop is a step of the tour. */
 struct rn_tour_values {
 	const struct rn_tour_stop *stop;
 	char value[RN_TOUR_SETTINGS_MAX][RN_TOUR_VALUE_MAX];
@@ -132,7 +133,7 @@ struct rn_tour_packet {
 	uint32_t len;
 };
 
-/* A movement of a TLP out of a queue. */
+/* A movement of a simulated TLP out of a PCIe queue. */
 struct rn_tour_move {
 	uint64_t seq;
 	rn_ns at; /* time since the stop (step of the tour) began */

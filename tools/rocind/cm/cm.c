@@ -2,10 +2,10 @@
 /* cm.c - runs the connection manager (see cm.h): sends and receives the packets of QP1,
  * runs a timer, and implements the callbacks of ucma.h.
  *
- * Packets between the sockets of the groups and the connection manager pass through fault
- * injection (`rocin fault`) as long as there are rules, and through captures as long as
- * there are any. Captures lie between fault injection and the sockets, so they see what
- * the sockets send and receive.
+ * Packets between the connection manager and its sockets (one for each device address)
+ * pass through fault injection (`rocin fault`) as long as there are fault rules, and
+ * through captures as long as there are any. Captures lie between fault injection and the
+ * sockets, so they see what the sockets send and receive.
  */
 #include "cm.h"
 
@@ -46,8 +46,8 @@ static int send_by_group(void *ctx, const struct rn_super *super)
 	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
 	struct rnd_group *group = rnd_group_find(&cm->server->groups, &flow->src, scope);
 
-	/* If there is no group, the interface has lost the address. The packet then
-	 * counts as lost on the network.
+	/* If there is no group (sockets of the address), the interface has lost the
+	 * address. The packet then counts as lost on the network.
 	 */
 	if (group && !rnd_group_send(group, flow, super->data, super->len))
 		rn_log(RN_LOG_DEBUG, "a management datagram is not sent: %m");
@@ -465,7 +465,7 @@ static void show_life(void *ctx, void *user, enum rn_cm_kind kind, uint32_t numb
 	rn_cm_board_show_life(&cm->board, kind, number, life);
 }
 
-/* Numbers of records of kind RND_RECORD_CM. */
+/* Numbers of the two records of kind RND_RECORD_CM that the keeper has. */
 enum {
 	CM_RECORD_OWN,
 	CM_RECORD_UCMA,

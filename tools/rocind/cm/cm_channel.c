@@ -290,8 +290,9 @@ static void on_command(void *ctx)
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc <= 0 || m.len < sizeof(m.call)) {
-		/* The message is removed from the socket first. Otherwise the program
-		 * would read an error instead of end of file.
+		/* The message (here: end of file, or an invalid one) is removed from the
+		 * socket first. Otherwise the program would read an error instead of end
+		 * of file.
 		 */
 		rn_ctl_skip(path->sock.fd);
 		close_path(path);

@@ -27,7 +27,9 @@ struct rnd_cm_path {
 	 * first command on it already.
 	 */
 	bool is_restored;
-	/* The last command that was executed, and its answer; the keeper has a copy. */
+	/* The last command that was executed, and its answer. A successor of rocind needs
+	 * them, so the keeper has a copy.
+	 */
 	struct rnd_cm_done {
 		uint64_t channel; /* number of the channel */
 		uint32_t seq;
@@ -45,8 +47,11 @@ struct rnd_cm_channel {
 	 * socket.
 	 */
 	uint64_t number;
-	uint32_t marks;	     /* bytes sent for events and, as far as known, not read */
-	uint32_t marks_kept; /* value of @marks in the keeper's record */
+	/* number of bytes that were sent to announce events and, as far as known, were
+	 * not read
+	 */
+	uint32_t marks;
+	uint32_t marks_kept; /* value of @marks that the keeper knows */
 	bool is_restored;    /* restored from the records of a rocind that died */
 	/* The program may have mapped the board (memory in which programs read about
 	 * their rdma_cm ids) of an earlier rocind. So the next answer must carry the

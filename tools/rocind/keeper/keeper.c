@@ -288,8 +288,8 @@ static bool add_waiting(struct rnd_pending *pending, const struct entry *entry,
 }
 
 /* Adds the entries of a message to the transaction. Sets *@used to the number of
- * descriptors of the message that now belong to records. Returns false if the message is
- * not valid.
+ * descriptors of the message that records now own. Returns false if the message is not
+ * valid.
  */
 static bool add_entries(struct rnd_pending *pending, const struct rnd_batch *b,
 			unsigned *used)

@@ -31,14 +31,14 @@
 /* Kinds of records, in the order in which a successor needs them. */
 enum rnd_record_kind {
 	RND_RECORD_SERVER,  /* counters of rocind; lock file and listening socket */
-	RND_RECORD_GROUP,   /* an address of devices */
-	RND_RECORD_SOCKET,  /* one socket of a group */
-	RND_RECORD_CLIENT,  /* a control connection and its device */
-	RND_RECORD_WIRE,    /* a local wire between two clients */
+	RND_RECORD_GROUP,   /* a device address, whose sockets form a group */
+	RND_RECORD_SOCKET,  /* one socket of a device address */
+	RND_RECORD_CLIENT,  /* a client's control connection and its device */
+	RND_RECORD_WIRE,    /* a local wire (shared memory) between two clients */
 	RND_RECORD_FAULTS,  /* fault rules and counts */
 	RND_RECORD_TAP,	    /* a capture of the packets of QP1 */
 	RND_RECORD_CM,	    /* counters of the connection manager */
-	RND_RECORD_CHANNEL, /* a descriptor of a program for rdma_cm */
+	RND_RECORD_CHANNEL, /* a channel: a program's descriptor for rdma_cm */
 	/* the number of unread marks (bytes that announce events) in a channel */
 	RND_RECORD_MARKS,
 	/* a socket over which a thread sends commands, and the last command on it */

@@ -20,8 +20,8 @@
 #include "udp_table.h"
 
 enum {
-	/* rocind's own port is chosen from this range, from which the kernel by default
-	 * takes no dynamic ports.
+	/* rocind's own port (the source port of packets to this host) is chosen from this
+	 * range, from which the kernel by default takes no dynamic ports.
 	 */
 	PORT_FIRST = 0xf000,
 	PORT_COUNT = 0x1000,
@@ -101,10 +101,10 @@ static int bind_everywhere(int family, uint16_t port)
 	return fd;
 }
 
-/* Takes the first port that is free or that this user already has. The order in which
- * ports are tried depends on the user. So several rocinds of one user, and the successor
- * of one that has died, use the same port. Returns 0, or -errno with an error text in
- * @err.
+/* Takes rocind's own port: the first port of the range that is free or that this user
+ * already has. The order in which ports are tried depends on the user. So several rocinds
+ * of one user, and the successor of one that has died, use the same port. Returns 0, or
+ * -errno with an error text in @err.
  */
 static int take_own_port(struct rnd_admission *a, char *err, size_t err_len)
 {
@@ -214,7 +214,7 @@ bool rnd_admission_refresh(struct rnd_admission *a)
 		return false;
 	read_owners(a, "/proc/net/udp", owners);
 	read_owners(a, "/proc/net/udp6", owners);
-	a->port_count = 1; /* the own port */
+	a->port_count = 1; /* port[0] is rocind's own port, which stays */
 	for (unsigned port = 1; port <= UINT16_MAX && a->port_count < RND_PORTS_MAX;
 	     port++)
 		if (owners->held[port / 8] & ~owners->foreign[port / 8] & 1u << port % 8)
@@ -242,7 +242,8 @@ static unsigned write_load(enum rnd_packet_view view, uint32_t refusal,
 		prog[n++] = (struct sock_filter)BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, ip);
 		prog[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_H | BPF_IND, ip);
 		break;
-	case RND_VIEW_PAYLOAD_IPV6: /* without extension headers, which nobody needs */
+	/* Extension headers are not skipped, because RoCEv2 does not use them. */
+	case RND_VIEW_PAYLOAD_IPV6:
 		prog[n++] =
 			(struct sock_filter)BPF_STMT(BPF_LD | BPF_B | BPF_ABS, ip + 6);
 		prog[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,

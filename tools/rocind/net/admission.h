@@ -34,8 +34,9 @@ enum {
 struct rnd_admission {
 	bool is_for_all;   /* packets of all users are accepted */
 	uint32_t loopback; /* interface index of the loopback interface */
-	int hold;	   /* socket that holds the own port; -1: none */
-	uint16_t own_port; /* 0: none, because packets of all users are accepted */
+	int hold;	   /* socket that holds rocind's own port; -1: none */
+	/* rocind's own port; 0: none, because packets of all users are accepted */
+	uint16_t own_port;
 	/* source ports whose packets are accepted */
 	uint16_t port[RND_PORTS_MAX];
 	unsigned port_count;
@@ -65,8 +66,8 @@ enum rnd_packet_view {
 };
 
 /* Writes instructions that return @refusal if the packet is from a sender who is not
- * admitted. For other packets, the program goes on behind these instructions. Returns
- * their number.
+ * admitted. For other packets the program continues behind these instructions. Returns
+ * the number of instructions.
  */
 unsigned rnd_admission_write(const struct rnd_admission *a, enum rnd_packet_view view,
 			     uint32_t refusal,

@@ -223,8 +223,9 @@ static void note_wait(struct rnd_groups *groups, const struct wanted *w, int rc)
 		groups->no_wait_until = now + RN_MSEC(BIND_PAUSE_MS);
 }
 
-/* Finds the group of an address, or opens one, and counts the caller as a user of the
- * group. Returns 0, or -errno with an error text in @err.
+/* Returns the group (sockets) of an address, which is opened if it does not exist, and
+ * counts the caller as a user of the group. Returns 0, or -errno with an error text in
+ * @err.
  */
 static int get_group(struct rnd_groups *groups, const struct wanted *w,
 		     struct rnd_group **out, char *err, size_t err_len)
@@ -277,8 +278,8 @@ int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t
 	return rc;
 }
 
-/* Opens the groups of all addresses of @a. They share one deadline, because the client
- * waits only a few seconds. Returns 0, or -errno with an error text in @err.
+/* Opens the sockets of all addresses of @a. The addresses share one deadline, because the
+ * client waits only a few seconds. Returns 0, or -errno with an error text in @err.
  */
 static int get_groups(struct rnd_groups *groups, struct rnd_attachment *a, char *err,
 		      size_t err_len)

@@ -98,15 +98,15 @@ unsigned rnd_groups_count(const struct rnd_groups *groups);
  */
 void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now);
 
-/* Returns the group of an address, or NULL. @scope: interface index of a link-local
- * address, else 0.
+/* Returns the group (sockets) of an address, or NULL. @scope: interface index of a
+ * link-local address, else 0.
  */
 struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
 				 const struct rn_gid *gid, uint32_t scope);
 
-/* Opens a group for the address, unless there is one. The group stays open as long as
- * is_wanted() returns true for it. Returns 0, or an error of rnd_group_open() with an
- * error text in @err.
+/* Opens a group (sockets) for the address, unless there is one. The group stays open as
+ * long as is_wanted() returns true for it. Returns 0, or an error of rnd_group_open()
+ * with an error text in @err.
  */
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len);
@@ -134,9 +134,9 @@ bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a);
 /* Releases the slot and closes the stats page; does nothing if @a has no slot. */
 void rnd_detach(struct rnd_attachment *a);
 
-/* Called when rocind ends, after it has closed all groups: releases the slot. Unlike
- * rnd_detach() it leaves the packets in the sockets, because the process may live on and
- * read them.
+/* Called when rocind ends, after it has closed its sockets of all addresses: releases the
+ * slot (number) of a process. Unlike rnd_detach() it leaves the packets in the sockets,
+ * because the process may live on and read them.
  */
 void rnd_abandon(struct rnd_attachment *a);
 

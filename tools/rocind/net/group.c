@@ -300,7 +300,7 @@ enum manner {
 	ALONE,
 	/* succeeds only if all other sockets on the port were left by a closed group */
 	BESIDE_LEFTOVERS,
-	JOIN, /* other sockets of this user may be on the port */
+	JOIN, /* any other sockets of this user may be on the port */
 };
 
 /* Returns a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
@@ -505,8 +505,8 @@ void rnd_group_drain(const struct rnd_group *group, unsigned slot)
 
 void rnd_group_close(struct rnd_group *group)
 {
-	/* Sockets are closed from the last to the first: when one leaves the group, the
-	 * kernel gives its index to the last one.
+	/* Sockets are closed from the last to the first: when a socket leaves the group,
+	 * the kernel gives its index to the last one of the group.
 	 */
 	for (unsigned i = group->sock_count; i-- > 0;) {
 		try_option(group->sock[i], SOL_SOCKET, SO_REUSEADDR, 1);
@@ -566,8 +566,9 @@ static int own_socket(struct rnd_group *group)
 	return group->own_sock;
 }
 
-/* Sends a packet to this host. It is sent from the own port, because receivers on this
- * host refuse packets from other ports (admission.h).
+/* Sends a packet to this host from the own port (the source port that shows which user
+ * sends), because receivers on this host refuse packets from other ports (admission.h).
+ * Returns true, or false with errno.
  */
 static bool send_to_own_host(struct rnd_group *group, const struct rn_flow *flow,
 			     const uint8_t *pkt, size_t len, struct msghdr *msg)

@@ -55,9 +55,9 @@ struct rnd_group {
 	uint32_t scope; /* interface index of a link-local address, else 0 */
 	unsigned sock_count;
 	int sock[RND_SLOT_COUNT];
-	bool taken[RND_SLOT_COUNT]; /* slots that processes have */
-	/* Number of users. A user is a slot that a process has, or code that is about to
-	 * give a slot or that reads packets. A group with users is not closed.
+	bool taken[RND_SLOT_COUNT]; /* slots (numbers) that processes have */
+	/* Number of users: processes that have a slot, and code that is about to give a
+	 * slot or that reads packets. A group with users is not closed.
 	 */
 	unsigned users;
 	rn_ns idle_from; /* time at which the last user left */
@@ -67,7 +67,7 @@ struct rnd_group {
 	unsigned kept; /* number of sockets of which the keeper has copies */
 	/* rules that say which senders' packets are received; NULL: all are */
 	const struct rnd_admission *admission;
-	/* Socket that sends packets to this host, bound to the own port (admission.h).
+	/* Socket that sends packets to this host from rocind's own port (admission.h).
 	 * -1: it is not open yet.
 	 */
 	int own_sock;

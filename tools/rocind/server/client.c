@@ -464,7 +464,7 @@ static enum outcome handle_request(struct rnd_client *client, struct rn_ctl_pack
 	return is_repeated ? repeat_request(client, pkt) : on_request[type](client, pkt);
 }
 
-/* Is there still a client with this number? */
+/* Returns true if there is still a client with this number. */
 static bool is_connected(const struct rnd_server *server, uint64_t id)
 {
 	const struct rnd_client *c = server->clients;
@@ -677,7 +677,7 @@ static bool is_saved_client(const struct saved_client *s, const struct rnd_recor
 	       r->fd_count == 1u + s->has_pidfd + s->has_stats + 2 * s->has_doorbell;
 }
 
-/* Attaches a client whose state was saved to the device that it had. Returns false if
+/* Attaches a client to the device that it had when its state was saved. Returns false if
  * that is not possible.
  */
 static bool attach_again(struct rnd_client *client, const struct saved_client *s)

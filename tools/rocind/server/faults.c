@@ -17,8 +17,8 @@
 struct rnd_faults {
 	uint64_t generation;
 	int fd; /* file with the text of the rules; -1: there are no rules */
-	/* For each rule: numbers of packets that the rule has seen, and that it has hit,
-	 * in all processes that have ended.
+	/* For each rule: number of packets that the rule has seen, and number of packets
+	 * to which it was applied, in all processes that have ended.
 	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };

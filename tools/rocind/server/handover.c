@@ -21,7 +21,8 @@
 /* ---- Copying the state to the keeper ---- */
 
 /* The saved state of the server. These descriptors are saved with it: the lock, the
- * listening socket and, if there is one, the socket that holds the own port.
+ * listening socket and, if there is one, the socket that holds rocind's own port
+ * (admission.h).
  */
 struct saved_server {
 	uint64_t last_client_id, last_group, last_wire;

@@ -88,8 +88,10 @@ void rnd_process_prepare(void)
 	struct rlimit limit;
 
 	umask(077);
-	signal(SIGPIPE, SIG_IGN); /* the reader of the pipe may have ended */
-	/* a limit on the size of files also holds for shared memory */
+	/* the reader of the pipe to which rocind reports its start may have ended */
+	signal(SIGPIPE, SIG_IGN);
+	/* a limit on the size of files also holds for shared memory, so writes may fail
+	 */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_IGN); /* a keeper that ends leaves no zombie */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {

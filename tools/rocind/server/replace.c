@@ -68,7 +68,7 @@ static bool say(int sock, const char *words, size_t len)
 /* ---- Functions of the older rocind ---- */
 
 /* Copies all records to the heir (the newer rocind), and waits for its answer. Returns
- * true if it can take over.
+ * true if the heir can take over.
  */
 static bool is_heir_ready(struct rnd_server *server, struct rnd_keeper *heir)
 {
@@ -111,8 +111,9 @@ void rnd_replace_hand_over(struct rnd_server *server)
 			rn_log(RN_LOG_INFO, "process %d goes on in place of this rocind",
 			       server->heir_pid);
 			rnd_cm_hide_answers(server->cm);
-			/* The heir has copies of all descriptors that are open here, so
-			 * this process exits without closing or notifying anything.
+			/* The heir (the newer rocind) has copies of all descriptors that
+			 * are open here. So this process exits without closing or
+			 * notifying anything.
 			 */
 			_exit(EXIT_SUCCESS);
 		}
@@ -219,7 +220,9 @@ static int take_records(struct rnd_estate *estate, const int pair[2], int *prede
 	return rc;
 }
 
-/* Reports that this process can take over, and waits until it may. */
+/* Reports to the older rocind that this process can take over, and waits until it may.
+ * Returns 0, or -errno with an error text in @err.
+ */
 static int await_go(int sock, char *err, size_t err_len)
 {
 	char byte[2];

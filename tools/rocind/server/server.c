@@ -134,7 +134,7 @@ enum {
 	 * time is shorter. (If a client is too late, it starts another rocind.)
 	 */
 	GREETING_MS = 200,
-	/* Pause after a connection could not be accepted for want of memory. */
+	/* Pause in ms after a connection could not be accepted for want of memory. */
 	SHORTAGE_MS = 10,
 	/* interval in ms at which the ports of other users whose packets are accepted are
 	 * read (ROCIN_NEIGHBOURS, admission.h)
@@ -283,10 +283,10 @@ static void close_groups(struct rnd_server *server)
 
 /* ---- Accepting of connections ---- */
 
-/* Called when no descriptors are left: accepts a connection, and closes it at once.
- * Otherwise epoll would report the connection again and again. The client sees the end of
- * the connection, and tries again for a while. Returns false if the connection cannot be
- * accepted.
+/* Called when no descriptors are left: uses the one in reserve to accept a connection,
+ * and closes the connection at once. Otherwise epoll would report the waiting connection
+ * again and again. The client sees the end of the connection, and tries again for a
+ * while. Returns false if the connection cannot be accepted.
  */
 static bool turn_away(struct rnd_server *server)
 {

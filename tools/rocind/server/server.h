@@ -106,8 +106,8 @@ struct rnd_server {
 	 * process that has started it would not know the new one.
 	 */
 	void (*hand_over)(struct rnd_server *server);
-	/* One of the numbers in the record RND_RECORD_SERVER has changed since the record
-	 * was copied to the keeper.
+	/* One of the numbers in the keeper's record of the server (RND_RECORD_SERVER) has
+	 * changed since the record was sent.
 	 */
 	bool is_changed;
 	uint64_t last_group;
@@ -312,7 +312,9 @@ struct rnd_taps {
 int rnd_taps_open(struct rnd_client *client, const struct rn_ctl_capture *what, char *err,
 		  size_t err_len);
 
-/* Connects the capture with all devices. To be called after its request was answered. */
+/* Called after the client's request for a capture was answered: connects the capture with
+ * all devices.
+ */
 void rnd_taps_begin(struct rnd_client *client);
 
 /* Called when the client has attached a device. Connects the device with all captures. */
@@ -379,7 +381,9 @@ void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
  * address @idx. Both tell the clients at the other ends.
  */
 void rnd_wires_close(struct rnd_client *client);
-/* Restores the wire of record @r between its two clients, if both were restored. */
+/* Called in a successor of rocind: restores the wire of record @r between its two
+ * clients, if both were restored.
+ */
 void rnd_wires_restore(struct rnd_server *server, const struct rnd_record *r);
 /* Sends the keeper records of all local wires. */
 void rnd_wires_keep_all(struct rnd_server *server);

@@ -771,7 +771,8 @@ static int cmd_leave_mcast(struct rnd_call *c, const union rnd_command *in)
 
 static const struct {
 	rnd_call_fn *call;
-	size_t out; /* minimum room for the answer; ENOSPC if there is less */
+	/* minimum size of the buffer for the answer; a smaller one gets ENOSPC */
+	size_t out;
 } commands[] = {
 	[RDMA_USER_CM_CMD_CREATE_ID] = { cmd_create_id,
 					 sizeof(struct rdma_ucm_create_id_resp) },

@@ -63,8 +63,8 @@ struct rnd_ucma_ops {
 	 * it.
 	 */
 	bool (*is_local)(void *ctx, const struct rn_gid *gid);
-	/* Tells the program that an event was queued in its channel, which
-	 * rnd_ucma_open() has made with this @user.
+	/* Tells a program that an event was queued in its channel. @user: the argument
+	 * @user of the call of rnd_ucma_open() that has made the channel.
 	 */
 	void (*ready)(void *ctx, void *user);
 	/* Publishes the answers to queries about the rdma_cm id @number, after they have
@@ -94,8 +94,8 @@ struct rnd_ucma_ops {
 struct rnd_ucma_cfg {
 	const struct rnd_ucma_ops *ops;
 	void *ctx;
-	/* The connection manager. It must exist longer than the ucma, and nobody else may
-	 * give it commands or packets, or fetch its events.
+	/* The connection manager protocol. It must exist longer than the struct rnd_ucma,
+	 * and nobody else may give it commands or packets, or fetch its events.
 	 */
 	struct rn_cm *cm;
 	uint64_t seed; /* seed for PSNs and ephemeral ports */
@@ -109,10 +109,11 @@ struct rnd_ucma_cfg {
 	 * ports.
 	 */
 	uint16_t port_free;
-	bool v6only; /* default of AFONLY, as in net.ipv6.bindv6only */
+	/* default of the option RDMA_OPTION_ID_AFONLY, as in net.ipv6.bindv6only */
+	bool v6only;
 };
 
-/* Returns a new ucma, or NULL if out of memory. */
+/* Returns new state for rdma_cm without any channels, or NULL if out of memory. */
 struct rnd_ucma *rnd_ucma_new(const struct rnd_ucma_cfg *cfg);
 
 /* Frees @ucma, which has no channels any more; NULL is ignored. */
@@ -148,7 +149,7 @@ struct rnd_call {
 	/* @head->option_len bytes that the command points to: the value of SET_OPTION */
 	const void *option;
 	/* For MIGRATE_ID: the channel of the descriptor that the command names. NULL:
-	 * that descriptor is no channel.
+	 * that descriptor does not belong to a channel.
 	 */
 	struct rnd_ucma_channel *from;
 	size_t answer_len; /* length of the answer in bytes; 0: there is no answer */
@@ -174,7 +175,7 @@ void rnd_ucma_answered(struct rnd_ucma *ucma);
  */
 bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
 
-/* Performs what is due at @now, as rn_cm_expire() does. */
+/* Does what is due at @now, such as sending a message again; see rn_cm_expire(). */
 void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now);
 
 /* Called when an interface has got another link address. Ids that are bound to its
@@ -194,14 +195,14 @@ bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid,
 /* Gives the channel a number. Copies of rdma_cm ids name the channel by this number. */
 void rnd_ucma_set_number(struct rnd_ucma_channel *ch, uint64_t number);
 
-/* Copies the devices of the channel to @out. Returns their number. */
+/* Copies the devices of the channel's program to @out. Returns their number. */
 unsigned rnd_ucma_devs(const struct rnd_ucma_channel *ch,
 		       struct rn_netdev out[RN_NETDEV_MAX]);
 
 /* Copies all objects that have changed since the last call, by rnd_ucma_ops.keep(). */
 void rnd_ucma_keep_changes(struct rnd_ucma *ucma);
 
-/* Lets the next rnd_ucma_keep_changes() copy everything. */
+/* Makes the next rnd_ucma_keep_changes() copy everything. */
 void rnd_ucma_mark_all_changed(struct rnd_ucma *ucma);
 
 /* Restores an object from a copy. The channels must have been opened before, with their

@@ -326,7 +326,7 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
 	else
 		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
-	/* the SGE of a FLUSH has only a length */
+	/* The SGE of a FLUSH has only a length. */
 	if (n[RN_CONFORM_OPCODE] == RN_WR_FLUSH)
 		wr.num_sge = 1;
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);

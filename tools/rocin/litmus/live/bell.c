@@ -38,10 +38,11 @@ struct rn_live_queue {
 	rn_live_receive_fn *receive;
 	unsigned node;
 	uint32_t qpn; /* QPN of the queue pair; 0: the queue is that of an SRQ */
-	int nic;      /* number for rn_pcie_ring(); negative: there are no TLPs */
+	int nic; /* number of the NIC for rn_pcie_ring(); negative: there are no TLPs */
 	pthread_t engine;
 	_Atomic unsigned rung;
-	struct bell bell[RN_LITMUS_OPS]; /* by number of the work request */
+	/* the doorbells of a run, by number of the work request or receive */
+	struct bell bell[RN_LITMUS_OPS];
 
 	/* @lock guards the members below; @changed is signalled when they change. A
 	 * thread that holds the lock of the PCIe hierarchy may take @lock. A thread that
