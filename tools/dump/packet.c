@@ -99,16 +99,17 @@ static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_
 	memcpy(net, ip, ip_len);
 	memcpy(udp, p->at - UDP_LEN, UDP_LEN + RN_BTH_LEN);
 	if (p->is_ipv4) {
-		net[1] = net[8] = 0xff; /* IPv4: type of service and TTL */
+		net[1] = net[8] = 0xff; /* routers may change type of service and TTL */
 		memset(net + 10, 0xff, 2);
 	} else {
-		/* IPv6: low half of the traffic class, and the flow label */
+		/* routers may change the traffic class and the flow label */
 		net[0] |= 0x0f;
 		memset(net + 1, 0xff, 3);
-		net[7] = 0xff; /* IPv6: hop limit */
+		net[7] = 0xff; /* routers may change the hop limit */
 	}
 	memset(udp + 6, 0xff, 2);
-	udp[UDP_LEN + 4] = 0xff; /* BTH: FECN, BECN and reserved bits */
+	/* the network may change FECN and BECN; reserved bits count as ones, too */
+	udp[UDP_LEN + 4] = 0xff;
 	crc = libdeflate_crc32(0, head, (size_t)(udp - head) + UDP_LEN + RN_BTH_LEN);
 	return libdeflate_crc32(crc, p->at + RN_BTH_LEN,
 				p->said - RN_BTH_LEN - RN_ICRC_LEN);

@@ -147,8 +147,8 @@ static int add_failure(struct rn_expect *e, const char *text)
 	return more->file && more->signature ? 0 : -ENOMEM;
 }
 
-/* Appends a line to a text about a deviation, which may have several lines in the
- * profile.
+/* Appends a line of a profile to a text about a deviation, such as what the device does;
+ * a text may have several lines.
  */
 static int add_text(char **to, const char *text)
 {

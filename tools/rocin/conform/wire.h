@@ -91,7 +91,8 @@ struct rn_conform_operation {
 	const char *why;
 };
 
-/* Returns what RN_CONFORM_OPERATIONS says about @opcode; NULL: every device supports it.
+/* Returns what an agent must know about an operation that not every device supports, from
+ * the table RN_CONFORM_OPERATIONS; NULL: every device supports @opcode.
  */
 const struct rn_conform_operation *rn_conform_operation(uint64_t opcode);
 
