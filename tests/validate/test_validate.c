@@ -38,13 +38,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-static char handles[8]; /* addresses of objects */
+static char handles[16]; /* addresses of objects */
 enum {
+	CONTEXT,
 	PD,
 	MR,
 	CQ,
 	QP,
-	OTHER_MR
+	OTHER_MR,
+	MW,
+	OTHER_QP
 };
 
 static void make(struct rn_val *v, unsigned handle, struct rn_val_make m)
@@ -61,6 +64,7 @@ static void make(struct rn_val *v, unsigned handle, struct rn_val_make m)
 
 static void make_all(struct rn_val *v)
 {
+	make(v, CONTEXT, (struct rn_val_make){ .kind = RN_VAL_CONTEXT });
 	make(v, PD, (struct rn_val_make){ .kind = RN_VAL_PD, .number = 1 });
 	make(v, MR,
 	     (struct rn_val_make){ .kind = RN_VAL_MR,
@@ -73,13 +77,14 @@ static void make_all(struct rn_val *v)
 					   .has_memory = true } });
 	make(v, CQ, (struct rn_val_make){ .kind = RN_VAL_CQ, .cq.size = 4 });
 	make(v, QP,
-	     (struct rn_val_make){ .kind = RN_VAL_QP,
-				   .number = 17,
-				   .parent = { &handles[PD], &handles[CQ] },
-				   .qp = { .type = IBV_QPT_RC,
-					   .cap = { .max_send_wr = 4, .max_send_sge = 1 },
-					   .send_cq = &handles[CQ],
-					   .recv_cq = &handles[CQ] } });
+	     (struct rn_val_make){
+		     .kind = RN_VAL_QP,
+		     .number = 17,
+		     .parent = { &handles[PD], &handles[CQ], &handles[CONTEXT] },
+		     .qp = { .type = IBV_QPT_RC,
+			     .cap = { .max_send_wr = 4, .max_send_sge = 1 },
+			     .send_cq = &handles[CQ],
+			     .recv_cq = &handles[CQ] } });
 	rn_val_lookup(v, &handles[QP])->qp.state = IBV_QPS_RTS;
 }
 
@@ -111,6 +116,23 @@ static void destroy(struct rn_val *v, unsigned handle, uint32_t stack, int rc)
 	rn_val_event(v, &e);
 }
 
+/* Posts a list to the QP; with @rc, all of it is refused. */
+static void post_list(struct rn_val *v, const struct rn_val_request *r, uint32_t count,
+		      uint32_t stack, int rc)
+{
+	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
+				  .verb = "post",
+				  .handle = &handles[QP],
+				  .stack = stack,
+				  .post = { .count = count, .request = r } };
+
+	rn_val_event(v, &e);
+	e.is_done = true;
+	e.rc = rc;
+	e.post.accepted = rc ? 0 : count;
+	rn_val_event(v, &e);
+}
+
 static void post(struct rn_val *v, uint64_t wr_id, unsigned flags, uint32_t stack, int rc)
 {
 	struct ibv_sge sge = { .addr = 4096, .length = 8, .lkey = 7 };
@@ -119,17 +141,8 @@ static void post(struct rn_val *v, uint64_t wr_id, unsigned flags, uint32_t stac
 				    .flags = flags,
 				    .sge_count = 1,
 				    .sge = &sge };
-	struct rn_val_event e = { .kind = RN_VAL_POST_SEND,
-				  .verb = "post",
-				  .handle = &handles[QP],
-				  .stack = stack,
-				  .post = { .count = 1, .request = &r } };
 
-	rn_val_event(v, &e);
-	e.is_done = true;
-	e.rc = rc;
-	e.post.accepted = rc == 0;
-	rn_val_event(v, &e);
+	post_list(v, &r, 1, stack, rc);
 }
 
 static void complete(struct rn_val *v, uint64_t wr_id)
@@ -140,6 +153,22 @@ static void complete(struct rn_val *v, uint64_t wr_id)
 				  .verb = "poll",
 				  .handle = &handles[CQ],
 				  .completion.wc = &wc };
+
+	rn_val_event(v, &e);
+}
+
+/* A message arrives, in a receive that the model does not know. */
+static void receive(struct rn_val *v, unsigned wc_flags, uint32_t invalidated_rkey)
+{
+	struct ibv_wc wc = { .qp_num = 17,
+			     .opcode = IBV_WC_RECV,
+			     .wc_flags = wc_flags,
+			     .invalidated_rkey = invalidated_rkey };
+	struct rn_val_event e = { .kind = RN_VAL_COMPLETION,
+				  .is_done = true,
+				  .verb = "poll",
+				  .handle = &handles[CQ],
+				  .completion = { .wc = &wc, .is_recv = true } };
 
 	rn_val_event(v, &e);
 }
@@ -484,6 +513,235 @@ static void an_address_that_is_used_again_ends_its_channel(void **state)
 	assert_int_equal(found.rule, RN_VAL_LIFE_USE_AFTER_DESTROY);
 }
 
+/* Another registration may get the key of a region that is gone. */
+static void a_late_completion_is_not_of_memory_with_the_same_key(void **state)
+{
+	const struct rn_val_make again = {
+		.kind = RN_VAL_MR,
+		.number = 7,
+		.parent = { &handles[PD] },
+		.mr = { .iova = 4096, .len = 4096, .lkey = 7, .rkey = 8 }
+	};
+	struct rn_val *v = *state;
+
+	make_all(v);
+	post(v, 1, IBV_SEND_SIGNALED, 1, 0);
+	destroy(v, MR, 1, 0);
+	make(v, OTHER_MR, again);
+	post(v, 2, IBV_SEND_SIGNALED, 1, 0);
+	complete(v, 1);
+	assert_int_equal(rn_val_lookup(v, &handles[OTHER_MR])->outstanding, 1);
+	complete(v, 2);
+	assert_int_equal(rn_val_lookup(v, &handles[OTHER_MR])->outstanding, 0);
+}
+
+static void a_key_that_the_peer_has_invalidated_is_not_bound(void **state)
+{
+	struct rn_val *v = *state;
+	struct rn_val_object *mw;
+
+	make_all(v);
+	make(v, MW,
+	     (struct rn_val_make){ .kind = RN_VAL_MW,
+				   .number = 0x9,
+				   .parent = { &handles[PD], &handles[CONTEXT] },
+				   .mw = { .type = IBV_MW_TYPE_2, .rkey = 0x901 } });
+	mw = rn_val_lookup(v, &handles[MW]);
+	mw->mw.is_bound = true;
+	receive(v, 0, 0x901); /* immediate data, perhaps */
+	assert_true(mw->mw.is_bound);
+	receive(v, IBV_WC_WITH_INV, 0x902); /* the key of another bind */
+	assert_true(mw->mw.is_bound);
+	receive(v, IBV_WC_WITH_INV, 0x901);
+	assert_false(mw->mw.is_bound);
+}
+
+/* A process that opens a target QP gets a handle on one that may be connected. */
+static void a_second_handle_on_a_qp_has_its_attributes(void **state)
+{
+	const struct rn_val_make target = { .kind = RN_VAL_QP,
+					    .number = 17,
+					    .parent = { &handles[CONTEXT] },
+					    .qp.type = IBV_QPT_XRC_RECV };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct rn_val_event e = { .kind = RN_VAL_MODIFY,
+				  .is_done = true,
+				  .verb = "modify",
+				  .handle = &handles[QP],
+				  .modify = { .attr = &attr,
+					      .mask = IBV_QP_STATE | IBV_QP_PORT } };
+	struct rn_val *v = *state;
+
+	make(v, CONTEXT, (struct rn_val_make){ .kind = RN_VAL_CONTEXT });
+	make(v, QP, target);
+	rn_val_event(v, &e);
+	make(v, OTHER_QP, target);
+	assert_int_equal(rn_val_lookup(v, &handles[OTHER_QP])->qp.state, IBV_QPS_INIT);
+	assert_int_equal(rn_val_lookup(v, &handles[OTHER_QP])->qp.mask, e.modify.mask);
+	assert_int_equal(rn_val_lookup(v, &handles[OTHER_QP])->qp.attr.port_num, 1);
+}
+
+/* The newest requests count, and those that were refused do not. */
+static void a_cq_without_room_for_the_newest_request_is_found(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	for (unsigned i = 0; i < 4; i++)
+		post(v, i, IBV_SEND_SIGNALED, 1, 0);
+	post(v, 4, IBV_SEND_SIGNALED, 1, EINVAL);
+	assert_int_equal(found.count, 0);
+	post(v, 5, IBV_SEND_SIGNALED, 1, 0);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_QUEUES_CQ_TOO_SMALL);
+	assert_non_null(strstr(found.what, "5 requests can complete"));
+}
+
+/* A message from the peer shows that requests before it were carried out, not that those
+ * behind it were.
+ */
+static void an_answer_is_one_to_what_was_posted_before(void **state)
+{
+	struct rn_val *v = *state;
+
+	make_all(v);
+	post(v, 1, 0, 1, 0);
+	receive(v, 0, 0);
+	destroy(v, QP, 1, EINVAL);
+	assert_int_equal(found.count, 0);
+	post(v, 2, 0, 1, 0);
+	destroy(v, QP, 2, EINVAL);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_QUEUES_LAST_UNSIGNALED);
+}
+
+/* Arms the CQ of completions that wait, and gets its event. */
+static void wait_for_event(struct rn_val *v, bool is_polling)
+{
+	struct rn_val_event e = { .kind = RN_VAL_NOTIFY,
+				  .is_done = true,
+				  .verb = "notify",
+				  .handle = &handles[CQ],
+				  .thread = 1,
+				  .notify.waiting = 1 };
+
+	rn_val_event(v, &e);
+	e = (struct rn_val_event){ .kind = RN_VAL_CQ_EVENT,
+				   .is_done = true,
+				   .verb = "wait",
+				   .handle = &handles[CQ],
+				   .thread = 1,
+				   .cq_event.is_polling = is_polling };
+	rn_val_event(v, &e);
+}
+
+/* Another thread that polls may have taken what waited. */
+static void a_wakeup_is_not_lost_while_somebody_polls(void **state)
+{
+	static char channel;
+	struct rn_val *v = *state;
+
+	make(v, CQ,
+	     (struct rn_val_make){ .kind = RN_VAL_CQ,
+				   .cq = { .size = 4, .channel = &channel } });
+	wait_for_event(v, true);
+	assert_int_equal(found.count, 0);
+	wait_for_event(v, false);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_QUEUES_LOST_WAKEUP);
+}
+
+/* ... and a fence before it ends what is looked at. */
+static void a_read_is_found_behind_other_requests(void **state)
+{
+	struct ibv_sge same = { .addr = 4096, .length = 8, .lkey = 7 };
+	struct ibv_sge other = { .addr = 4196, .length = 8, .lkey = 7 };
+	struct rn_val_request r[] = {
+		{ .opcode = IBV_WR_RDMA_READ, .sge_count = 1, .sge = &same },
+		{ .opcode = IBV_WR_SEND, .sge_count = 1, .sge = &other },
+		{ .opcode = IBV_WR_SEND,
+		  .flags = IBV_SEND_SIGNALED,
+		  .sge_count = 1,
+		  .sge = &same },
+	};
+	struct rn_val *v = *state;
+
+	make_all(v);
+	rn_val_lookup(v, &handles[MR])->mr.access = IBV_ACCESS_LOCAL_WRITE;
+	r[1].flags = IBV_SEND_FENCE;
+	post_list(v, r, 3, 1, 0);
+	complete(v, 0);
+	assert_int_equal(found.count, 0);
+	r[1].flags = 0;
+	post_list(v, r, 3, 1, 0);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_MEMORY_READ_NOT_FENCED);
+}
+
+/* Requests that were posted behind the RNR NAK have not met it. */
+static void only_requests_of_then_have_waited_for_receives(void **state)
+{
+	struct rn_val *v = *state;
+	struct rn_val_event e = { .kind = RN_VAL_RNR,
+				  .is_done = true,
+				  .verb = "poll",
+				  .handle = &handles[QP],
+				  .rnr = { .received = 1, .waiting = 2, .wr_id = 1 } };
+
+	make_all(v);
+	for (unsigned i = 0; i < 4; i++)
+		post(v, i, IBV_SEND_SIGNALED, 1, 0);
+	rn_val_event(v, &e);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.rule, RN_VAL_QUEUES_RECEIVES_EXHAUSTED);
+	assert_non_null(strstr(found.what, "request 0x1 of"));
+	assert_non_null(strstr(found.what, "2 messages waited"));
+}
+
+/* --------------------------------------------------------------- other processes */
+static uint32_t answering_process; /* 0: none publishes its objects */
+static bool has_windows;
+
+static bool find_no_qp(const union ibv_gid *gid, uint32_t qpn, struct rn_val_end *end)
+{
+	(void)gid;
+	(void)qpn;
+	(void)end;
+	return false;
+}
+
+static bool find_no_mr(uint32_t process, uint32_t device, uint32_t rkey,
+		       struct rn_val_end *end)
+{
+	(void)process;
+	(void)device;
+	(void)rkey;
+	end->process = answering_process;
+	end->has_windows = has_windows;
+	return false;
+}
+
+/* Only of a process that tells of its objects, and has no windows, is a key unknown. */
+static void a_key_is_unknown_to_a_process_of_which_something_is_known(void **state)
+{
+	static const struct rn_val_ends ends = { find_no_qp, find_no_mr };
+	const struct rn_val_object peer = { .kind = RN_VAL_QP, .process = 70 };
+	struct rn_val *v = *state;
+	bool is_window = false;
+
+	rn_val_set_ends(v, &ends);
+	answering_process = 0;
+	has_windows = false;
+	assert_null(rn_val_mr_at(v, &peer, 5, &is_window));
+	assert_true(is_window);
+	answering_process = 70;
+	assert_null(rn_val_mr_at(v, &peer, 5, &is_window));
+	assert_false(is_window);
+	has_windows = true;
+	assert_null(rn_val_mr_at(v, &peer, 5, &is_window));
+	assert_true(is_window);
+}
+
 static void rules_have_all_their_parts(void **state)
 {
 	(void)state;
@@ -535,6 +793,15 @@ int main(void)
 		LAYER(a_fork_with_shared_memory_is_no_finding),
 		LAYER(a_context_without_objects_is_no_leak),
 		LAYER(an_address_that_is_used_again_ends_its_channel),
+		LAYER(a_late_completion_is_not_of_memory_with_the_same_key),
+		LAYER(a_key_that_the_peer_has_invalidated_is_not_bound),
+		LAYER(a_second_handle_on_a_qp_has_its_attributes),
+		LAYER(a_cq_without_room_for_the_newest_request_is_found),
+		LAYER(an_answer_is_one_to_what_was_posted_before),
+		LAYER(a_wakeup_is_not_lost_while_somebody_polls),
+		LAYER(a_read_is_found_behind_other_requests),
+		LAYER(only_requests_of_then_have_waited_for_receives),
+		LAYER(a_key_is_unknown_to_a_process_of_which_something_is_known),
 		cmocka_unit_test(rules_have_all_their_parts),
 		cmocka_unit_test(words_choose_severities),
 	};

@@ -521,6 +521,21 @@ static void connection_ids_are_told(void **state)
 	assert_null(attr[RDMA_NLDEV_ATTR_RES_DST_ADDR].data);
 }
 
+/* Ids that are bound to no device are shown with each. */
+static void connection_ids_are_those_of_the_device(void **state)
+{
+	const struct rnk_nl_attr *table;
+
+	(void)state;
+	strcpy(cm_ids[0].ibdev, "rocin1");
+	table = dumped(RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_ATTR_RES_CM_ID);
+	assert_int_equal(entries(table), 1);
+	check_u32(nested(table, 0), RDMA_NLDEV_ATTR_RES_CM_IDN, 2);
+	cm_ids[0].ibdev[0] = '\0';
+	table = dumped(RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_ATTR_RES_CM_ID);
+	assert_int_equal(entries(table), 2);
+}
+
 static void objects_are_counted(void **state)
 {
 	static const uint64_t want[] = { 3, 1, 2, 2, 1, 2, 2 };
@@ -656,12 +671,26 @@ static void unknown_commands_are_refused(void **state)
 	begin(RDMA_NLDEV_CMD_RES_MR_GET_RAW, NLM_F_DUMP);
 	ask();
 	check_done(0, -EOPNOTSUPP);
-	begin(RDMA_NLDEV_CMD_GET, 0)->nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_LS, 1);
+	/* A service of its own, with a command that would succeed here. */
+	begin(RDMA_NLDEV_CMD_SYS_GET, 0)->nlmsg_type =
+		RDMA_NL_GET_TYPE(RDMA_NL_LS, RDMA_NLDEV_CMD_SYS_GET);
 	check_refused(-EINVAL);
 	begin(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP);
 	add_u32(RDMA_NLDEV_ATTR_DEV_INDEX, 4);
 	ask();
 	check_done(0, -EINVAL);
+}
+
+/* The number of a command is any of ten bits. */
+static void commands_of_later_kernels_are_refused(void **state)
+{
+	(void)state;
+	for (unsigned i = RDMA_NLDEV_CMD_STAT_GET_STATUS + 1; i < 1024; i++) {
+		begin(i, 0);
+		check_refused(-EINVAL);
+		begin(i, NLM_F_DUMP);
+		check_refused(-EINVAL);
+	}
 }
 
 static void errors_repeat_the_request_and_have_a_reason(void **state)
@@ -746,6 +775,33 @@ static void truncated_requests_do_no_harm(void **state)
 	}
 }
 
+/* Nothing behind a header that says that it is shorter than itself is looked at. */
+static void a_request_shorter_than_its_header_ends_the_datagram(void **state)
+{
+	(void)state;
+	for (uint32_t len = sizeof(struct nlmsghdr); len--;) {
+		begin(RDMA_NLDEV_CMD_SYS_GET, 0)->nlmsg_len = len;
+		ask();
+		assert_int_equal(answer_count, 0);
+	}
+}
+
+/* The place behind a table of attributes is not that of an attribute. */
+static void attributes_behind_the_table_are_skipped(void **state)
+{
+	struct rnk_nl_attr attr[RDMA_NLDEV_ATTR_DEV_NAME + 1] = { { NULL, 0 } };
+
+	(void)state;
+	begin(RDMA_NLDEV_CMD_GET, 0);
+	add_u32(RDMA_NLDEV_ATTR_DEV_INDEX, 1);
+	add(RDMA_NLDEV_ATTR_DEV_NAME, "rocin0", 7);
+	rnk_nl_parse(request + sizeof(struct nlmsghdr),
+		     request_len - sizeof(struct nlmsghdr), attr,
+		     RDMA_NLDEV_ATTR_DEV_NAME);
+	check_u32(attr, RDMA_NLDEV_ATTR_DEV_INDEX, 1);
+	assert_null(attr[RDMA_NLDEV_ATTR_DEV_NAME].data);
+}
+
 static void attributes_that_are_wrong_count_as_missing(void **state)
 {
 	const uint16_t bad[] = { 0, 3, 0xffff };
@@ -813,15 +869,19 @@ int main(void)
 		TEST(one_queue_pair_is_told),
 		TEST(other_objects_are_told),
 		TEST(connection_ids_are_told),
+		TEST(connection_ids_are_those_of_the_device),
 		TEST(objects_are_counted),
 		TEST(a_long_list_comes_in_parts),
 		TEST(counters_are_those_of_all_programs),
 		TEST(no_counter_is_bound),
 		TEST(unknown_commands_are_refused),
+		TEST(commands_of_later_kernels_are_refused),
 		TEST(errors_repeat_the_request_and_have_a_reason),
 		TEST(only_requests_are_carried_out),
 		TEST(requests_in_one_datagram_are_answered_in_order),
 		TEST(truncated_requests_do_no_harm),
+		TEST(a_request_shorter_than_its_header_ends_the_datagram),
+		TEST(attributes_behind_the_table_are_skipped),
 		TEST(attributes_that_are_wrong_count_as_missing),
 		TEST(a_receiver_that_has_gone_ends_the_answer),
 		TEST(only_what_needs_programs_asks_for_them),

@@ -12,9 +12,11 @@
 #include <ifaddrs.h>
 #include <limits.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <rdma/rdma_netlink.h>
+#include <stdbool.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -464,23 +466,44 @@ static void answers_that_fill_the_buffer_come_while_they_are_read(void)
 	close(fd);
 }
 
+/* Asks routing netlink for the interfaces, which only the kernel knows. */
+static void ask_for_links(int fd, bool by_sendmsg)
+{
+	struct {
+		struct nlmsghdr h;
+		struct rtgenmsg family;
+	} request = { .h = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtgenmsg)),
+			     .nlmsg_type = RTM_GETLINK,
+			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+			     .nlmsg_seq = 7 } };
+	struct sockaddr_nl to = to_kernel;
+	struct iovec iov = { .iov_base = &request, .iov_len = request.h.nlmsg_len };
+	const struct msghdr msg = { .msg_name = &to,
+				    .msg_namelen = sizeof(to),
+				    .msg_iov = &iov,
+				    .msg_iovlen = 1 };
+
+	if (by_sendmsg)
+		CHECK(sendmsg(fd, &msg, 0) == (ssize_t)iov.iov_len);
+	else
+		send_to_kernel(fd, &request, iov.iov_len);
+}
+
 static void other_sockets_are_left_alone(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_STREAM | SOCK_CLOEXEC, NETLINK_RDMA);
-	const struct nlmsghdr noop = { .nlmsg_len = sizeof(noop),
-				       .nlmsg_type = NLMSG_NOOP,
-				       .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
-				       .nlmsg_seq = 7 };
-	char answer[256] = "";
+	_Alignas(struct nlmsghdr) static char answer[1 << 16];
 
 	/* There is no such type of netlink sockets. */
 	CHECK(fd == -1 && errno == EPROTONOSUPPORT);
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	CHECK(fd >= 0);
-	send_to_kernel(fd, &noop, sizeof(noop));
-	CHECK(recv(fd, answer, sizeof(answer), 0) > 0);
-	CHECK(((struct nlmsghdr *)(void *)answer)->nlmsg_type == NLMSG_ERROR);
-	close(fd);
+	for (unsigned i = 0; i < 2; i++) {
+		fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+		CHECK(fd >= 0);
+		ask_for_links(fd, i == 1);
+		CHECK(recv(fd, answer, sizeof(answer), 0) > 0);
+		CHECK(((struct nlmsghdr *)(void *)answer)->nlmsg_type == RTM_NEWLINK);
+		close(fd);
+	}
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0);
 	close(fd);
