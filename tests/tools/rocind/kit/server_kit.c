@@ -3,8 +3,10 @@
 #include "server_kit.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -12,20 +14,40 @@
 
 struct rnd_server server;
 
+static char runtime_dir[64]; /* of the server: counters of programs that have ended */
+
 int server_setup(void **state)
 {
 	int rc = rnd_server_init(&server, 0);
 
 	(void)state;
+	strcpy(runtime_dir, "/tmp/rocin-server-XXXXXX");
+	if (!mkdtemp(runtime_dir))
+		return -1;
+	strcpy(server.dir, runtime_dir);
 	server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return server.epoll_fd >= 0 ? rc : -1;
+}
+
+static int remove_runtime_dir(void)
+{
+	DIR *dir = opendir(runtime_dir);
+	const struct dirent *e;
+
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread reads the directory */
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	if (dir)
+		closedir(dir);
+	return rmdir(runtime_dir);
 }
 
 int server_teardown(void **state)
 {
 	(void)state;
 	rnd_server_close(&server);
-	return 0;
+	return remove_runtime_dir();
 }
 
 void server_listens(void)
