@@ -5,6 +5,7 @@
 #include "replay_kit.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "rocin/cqe.h"
@@ -32,9 +33,10 @@ static struct rn_rec_room room;
 static struct rn_hook_sink *sink; /* the recorder */
 static struct rn_hook_dev device; /* one that says nothing itself */
 
-/* What a child of a child tells us. */
+/* What a child of a child tells us, and where a child says what is for people. */
 static struct {
 	pid_t grandchild;
+	int stderr_fd;
 } * told;
 
 static int begin(void **state)
@@ -163,6 +165,41 @@ static void a_limit_that_is_no_number_is_none(void **state)
 {
 	(void)state;
 	assert_false(has_all(kit_in_child(write_by_a_bad_limit), numbers, 10, SHORT));
+}
+
+enum {
+	ROOM = 1 << 20, /* bytes that a file may have */
+};
+
+static int write_beyond_the_room(void)
+{
+	const struct rlimit room_for = { ROOM, ROOM };
+
+	if (dup2(told->stderr_fd, STDERR_FILENO) < 0 ||
+	    setrlimit(RLIMIT_FSIZE, &room_for))
+		return 1;
+	if (!start("1000000000"))
+		return 1;
+	for (uint32_t i = 0; i < 3; i++)
+		put(i, LONG);
+	return 0;
+}
+
+/* What fits is there, and the program is told once. */
+static void a_recording_that_finds_no_room_says_so(void **state)
+{
+	static const char sentence[] = "rocin: the recording ends: File too large\n";
+	char text[2 * sizeof(sentence)] = "";
+	pid_t child;
+
+	(void)state;
+	told->stderr_fd = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(told->stderr_fd >= 0);
+	child = kit_in_child(write_beyond_the_room);
+	assert_false(has_all(child, numbers, 1, LONG));
+	assert_true(pread(told->stderr_fd, text, sizeof(text) - 1, 0) >= 0);
+	assert_string_equal(text, sentence);
+	close(told->stderr_fd);
 }
 
 /* ------------------------------------------------------------------------- forks */
@@ -510,6 +547,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recording_goes_on_from_window_to_window),
 		cmocka_unit_test(a_limit_that_is_no_number_is_none),
+		cmocka_unit_test(a_recording_that_finds_no_room_says_so),
 		cmocka_unit_test(the_child_of_a_process_that_reached_its_limit_records),
 		cmocka_unit_test(parent_and_child_have_a_file_each),
 		cmocka_unit_test(an_access_that_outlives_its_queue_pair_brings_nothing),

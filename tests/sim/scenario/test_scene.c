@@ -217,6 +217,26 @@ static void a_request_that_is_sent_again_is_no_surprise_in_real_time(void **stat
 	assert_non_null(strstr(r.what, "a packet left that no line expects"));
 }
 
+/* Two MSNs are right, and another device may answer with either. */
+static void our_device_answers_with_the_first_of_two_msns(void **state)
+{
+	struct rn_scene_ops slack = rn_virtual_ops;
+	struct rn_scene_result r;
+
+	(void)state;
+	slack.slack = 1000;
+	r = run("rc0", SEND "+0 > 1 RC_ACK psn 100 msn 1 or_msn 2\n" WC "end\n");
+	assert_string_equal(r.what, "");
+	r = run("rc0", SEND "+0 > 1 RC_ACK psn 100 msn 2 or_msn 1\n" WC "end\n");
+	assert_string_equal(r.what, "msn is not as expected");
+	r = run_by(&slack, "rc0",
+		   SEND "+0 > 1 RC_ACK psn 100 msn 2 or_msn 1\n" WC "end\n");
+	assert_string_equal(r.what, "");
+	r = run_by(&slack, "rc0",
+		   SEND "+0 > 1 RC_ACK psn 100 msn 2 or_msn 3\n" WC "end\n");
+	assert_string_equal(r.what, "msn is not as expected");
+}
+
 /* ------------------------------------------------------------------- packets */
 static const struct rn_scene_names names = {
 	.device = { { [10] = 0xff, [11] = 0xff, [12] = 192, [15] = 1 } },
@@ -412,6 +432,7 @@ int main(void)
 		cmocka_unit_test(a_completion_has_the_time_at_which_it_came),
 		cmocka_unit_test(
 			a_request_that_is_sent_again_is_no_surprise_in_real_time),
+		cmocka_unit_test(our_device_answers_with_the_first_of_two_msns),
 		cmocka_unit_test(
 			requests_of_the_peer_ask_for_an_ack_and_responses_do_not),
 		cmocka_unit_test(a_nak_that_asks_for_an_ack_is_none),

@@ -439,6 +439,7 @@ static void each_kind_of_access_is_translated(void **state)
 					 .dst = (uintptr_t)mem,
 					 .operand = 1 };
 	struct rn_pcie_counters c, before;
+	struct ended fetch = { 0 };
 	struct kit_nic n;
 	uint64_t got;
 
@@ -466,6 +467,16 @@ static void each_kind_of_access_is_translated(void **state)
 	rn_pcie_counters(&c);
 	assert_int_equal(c.mtt_misses + c.mtt_hits - before.mtt_misses - before.mtt_hits,
 			 2);
+	/* A fetch for a program, of the end of page 4 and the beginning of page 5. */
+	rn_pcie_counters(&before);
+	assert_int_equal(rn_pcie_fetch(rn_pcie_nic("kit"), KIT_QP, mem + 5 * KIT_PAGE - 4,
+				       &got, sizeof(got), end_at(&fetch)),
+			 0);
+	rn_pcie_drain();
+	rn_pcie_counters(&c);
+	assert_int_equal(c.mtt_misses + c.mtt_hits - before.mtt_misses - before.mtt_hits,
+			 2);
+	assert_int_equal(fetch.count, 1);
 	kit_detach(&n);
 	munmap(mem, (size_t)PAGES * KIT_PAGE);
 }

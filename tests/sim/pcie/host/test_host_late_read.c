@@ -104,6 +104,20 @@ static void polls_in_vain_end_the_wait_of_the_newest_qp(void **state)
 		;
 }
 
+/* The device polls in vain too, on no ring, whether the program waits or not. */
+static void polls_of_the_device_do_not_count(void **state)
+{
+	uint64_t found[3];
+	struct kit_nic n;
+
+	(void)state;
+	begin_reads(&n, found);
+	for (unsigned i = 0; i < POLLS - 1; i++)
+		n.api->polled_empty(n.nic, 0);
+	assert_int_equal(rn_host_get()->late_reads.polls, 0);
+	end_reads(&n, found);
+}
+
 static void who_arms_a_cq_waits_for_all(void **state)
 {
 	uint64_t found[3];
@@ -142,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(polls_in_vain_end_the_wait_of_the_newest_qp),
+		cmocka_unit_test(polls_of_the_device_do_not_count),
 		cmocka_unit_test(who_arms_a_cq_waits_for_all),
 		cmocka_unit_test(time_ends_the_wait),
 		cmocka_unit_test(the_end_of_a_qp_ends_the_wait),
