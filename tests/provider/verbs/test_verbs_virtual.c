@@ -143,6 +143,30 @@ static void cq_that_is_destroyed_is_not_armed(void **state)
 	assert_int_equal(polls_for_the_sockets(0), polls);
 }
 
+/* ... nor polled, by those that look at rings alone either: while a program polls others,
+ * a poll of this one still fails.
+ */
+static void cq_that_is_destroyed_is_not_polled(void **state)
+{
+	struct vverbs_device *d = &vverbs_devices[0];
+	struct rnp_front *front = (struct rnp_front *)d->ctx.engine;
+	struct ibv_cq *cq = vverbs_new_cq(d);
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_non_null(cq);
+	assert_int_equal(rnp_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(rnp_destroy_cq(cq), 0);
+	/* As after a full poll that found rings to look at, and nothing in them. */
+	front->watch.end = front->watch.ring;
+	atomic_store(&front->short_polls, 2);
+	assert_int_equal(rnp_poll_cq(d->cq, 1, &wc), 0);
+	assert_int_equal(atomic_load(&front->short_polls), 1);
+	errno = 0;
+	assert_int_equal(rnp_poll_cq(cq, 1, &wc), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+}
+
 /* -------------------------------------------------------- acknowledgements */
 static void expect_acknowledged_before(enum ibv_qp_state state)
 {
@@ -408,6 +432,7 @@ int main(void)
 		TEST(what_has_come_before_arming_raises_no_event),
 		TEST(arming_writes_a_pending_event),
 		TEST(cq_that_is_destroyed_is_not_armed),
+		TEST(cq_that_is_destroyed_is_not_polled),
 		TEST(peer_has_its_acknowledgement_before_an_error),
 		TEST(peer_has_its_acknowledgement_before_a_reset),
 		TEST(both_paths_must_carry_the_path_mtu),

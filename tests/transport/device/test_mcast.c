@@ -451,14 +451,15 @@ static void a_send_to_a_group_leaves_once(void **state)
 	struct pair_mr *mr = pair_mr_new(w.r.p, 0, 64, 0);
 	struct rn_sge sge = pair_sge(mr, 0, 64);
 	const struct rn_av av = { .dgid = group4, .hop_limit = 1 };
-	const struct rn_send_wr wr = { .wr_id = 5,
-				       .opcode = RN_WR_SEND,
-				       .flags = RN_SEND_SIGNALED,
-				       .sg = &sge,
-				       .num_sge = 1,
-				       .av = &av,
-				       .remote_qpn = RN_QPN_MULTICAST,
-				       .remote_qkey = QKEY };
+	const struct rn_av one = { .dgid = w.r.p->gid[1], .hop_limit = 1 };
+	struct rn_send_wr wr = { .wr_id = 5,
+				 .opcode = RN_WR_SEND,
+				 .flags = RN_SEND_SIGNALED,
+				 .sg = &sge,
+				 .num_sge = 1,
+				 .av = &av,
+				 .remote_qpn = RN_QPN_MULTICAST,
+				 .remote_qkey = QKEY };
 	const struct raw_packet *k;
 
 	(void)state;
@@ -475,6 +476,12 @@ static void a_send_to_a_group_leaves_once(void **state)
 	assert_int_equal(stat(&w, RN_STAT_TX_MULTICAST), 1);
 	pair_expect_wc(w.q[0]->scq, 5, RN_WC_SUCCESS);
 	pair_expect_no_wc(w.q[0]->rcq);
+	/* One to a single queue pair does not count as one to a group. */
+	wr.av = &one;
+	wr.remote_qpn = 0x77;
+	assert_int_equal(pair_post_send(w.q[0], &wr), 0);
+	assert_int_equal(raw_expect(&w.r, RN_UD_SEND_ONLY, 201)->dest_qpn, 0x77);
+	assert_int_equal(stat(&w, RN_STAT_TX_MULTICAST), 1);
 	raw_expect_silence(&w.r);
 	free_world(&w);
 }

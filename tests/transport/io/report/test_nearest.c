@@ -50,6 +50,27 @@ static void the_category_may_be_wrong_or_missing(void **state)
 	assert_string_equal(nearest("use-after-destroy"), "life/use-after-destroy");
 }
 
+static const char *long_or_short(const void *arg, size_t i)
+{
+	static const char *const names[] = { "queues/post/lost-wakeup-late",
+					     "queues/lost-wakeup" };
+
+	(void)arg;
+	return names[i];
+}
+
+/* Each part that is missing counts. */
+static void what_lacks_fewer_parts_is_nearer(void **state)
+{
+	(void)state;
+	assert_string_equal(rn_nearest("wakeup-lost", long_or_short, NULL, 2),
+			    "queues/lost-wakeup");
+	assert_string_equal(rn_nearest("lost-wakeup", long_or_short, NULL, 2),
+			    "queues/lost-wakeup");
+	assert_string_equal(rn_nearest("late-lost-wakeup-post", long_or_short, NULL, 2),
+			    "queues/post/lost-wakeup-late");
+}
+
 static void anything_has_a_nearest_word(void **state)
 {
 	(void)state;
@@ -64,6 +85,7 @@ int main(void)
 		cmocka_unit_test(letters_may_be_wrong),
 		cmocka_unit_test(parts_may_stand_in_another_order),
 		cmocka_unit_test(the_category_may_be_wrong_or_missing),
+		cmocka_unit_test(what_lacks_fewer_parts_is_nearer),
 		cmocka_unit_test(anything_has_a_nearest_word),
 	};
 

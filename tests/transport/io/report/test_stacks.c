@@ -4,12 +4,15 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -38,6 +41,76 @@ static void *take_stacks(void *unused)
 	while (!atomic_load(&is_over))
 		(void)take(DEPTH);
 	return unused;
+}
+
+/* ---------------------------------------------------- the moment of a fork */
+static atomic_int taker; /* the thread that takes stacks; 0: it has not begun */
+static atomic_uint taken;
+static unsigned taken_in_fork;
+
+static void *count_stacks(void *unused)
+{
+	atomic_store(&taker, (int)gettid());
+	while (!atomic_load(&is_over)) {
+		(void)take(DEPTH);
+		atomic_fetch_add(&taken, 1);
+	}
+	return unused;
+}
+
+/* Does the thread sleep, as it does only where it waits for a lock? */
+static bool is_taker_asleep(void)
+{
+	char path[64], text[256] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&taker));
+	file = fopen(path, "r");
+	assert_non_null(file);
+	(void)!fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'S';
+}
+
+/* Called before fork(), behind what the stacks do then: waits until the thread has come
+ * to a halt, or goes on.
+ */
+static void watch_taker(void)
+{
+	unsigned before = atomic_load(&taken);
+
+	if (!atomic_load(&taker))
+		return;
+	while (!is_taker_asleep() && atomic_load(&taken) < before + 2)
+		sched_yield();
+	taken_in_fork = atomic_load(&taken) - before;
+}
+
+/* A call that has the lock at that moment ends before, and no other begins. */
+static void nobody_takes_stacks_while_a_process_forks(void **state)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	/* What was told first is called last. */
+	assert_int_equal(pthread_atfork(watch_taker, NULL, NULL), 0);
+	rn_stacks_init();
+	assert_int_equal(pthread_create(&thread, NULL, count_stacks, NULL), 0);
+	while (!atomic_load(&taken))
+		sched_yield();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	atomic_store(&is_over, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	atomic_store(&is_over, false);
+	atomic_store(&taker, 0);
+	assert_in_range(taken_in_fork, 0, 1);
 }
 
 static void a_child_takes_stacks_beside_busy_threads(void **state)
@@ -122,6 +195,7 @@ static void places_in_one_function_are_unwound_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_takes_stacks_while_a_process_forks),
 		cmocka_unit_test(a_child_takes_stacks_beside_busy_threads),
 		cmocka_unit_test(places_in_one_function_are_unwound_once),
 	};
