@@ -370,6 +370,28 @@ static void a_bar_is_reached_or_missed(void **state)
 	free(text);
 }
 
+/* Of several that were missed, whether they say at least or at most. */
+static void the_bar_that_is_farthest_away_is_named(void **state)
+{
+	char *text;
+
+	(void)state;
+	measure(9, 1);
+	plan.ratio[1] = plan.ratio[2] = plan.ratio[0];
+	plan.ratios = 3;
+	plan.ratio[1].work = "far";
+	plan.ratio[1].meant = RN_BENCH_AT_MOST;
+	plan.ratio[1].bar = 0.5;
+	plan.ratio[2].work = "near";
+	plan.ratio[2].meant = RN_BENCH_AT_LEAST;
+	plan.ratio[2].bar = 3;
+	text = table_with(2.1);
+	assert_non_null(strstr(text,
+			       "\n0 of 3 bars are reached; farthest away is \"far\": "
+			       "2.02, meant to be at most 0.5.\n"));
+	free(text);
+}
+
 /* Where what it would take is slower than what the ratio is held against. */
 static void a_bar_that_the_machine_cannot_reach_is_not_missed(void **state)
 {
@@ -602,6 +624,8 @@ int main(void)
 						forget),
 		cmocka_unit_test_setup_teardown(a_bar_is_reached_or_missed, fresh,
 						forget),
+		cmocka_unit_test_setup_teardown(the_bar_that_is_farthest_away_is_named,
+						fresh, forget),
 		cmocka_unit_test_setup_teardown(
 			a_bar_that_the_machine_cannot_reach_is_not_missed, fresh, forget),
 		cmocka_unit_test_setup_teardown(

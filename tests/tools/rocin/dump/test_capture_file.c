@@ -22,6 +22,7 @@
 
 enum {
 	BODY_LEN = 64,
+	RING_LEN = RN_CAPTURE_SIZE_MIN,
 	SOURCES = 2,
 	NOTHING = UINT32_MAX, /* no limit is reached by this */
 };
@@ -222,12 +223,23 @@ static void the_last_files_stay_and_those_before_go(void **state)
 /* The last file of a capture is one that can be looked at. */
 static void a_file_begins_with_a_packet(void **state)
 {
+	void *ring = calloc(1, rn_capture_ring_bytes(RING_LEN));
 	struct rn_capture_file f;
 
 	(void)state;
+	assert_non_null(ring);
+	rn_capture_format(ring, RING_LEN);
 	open_files(&f, "a", false, true, 0);
 	write_of(&f, 0);
 	assert_false(is_there("a_00002"));
+	/* What was counted is told at the end, of devices without packets too. */
+	for (unsigned i = 0; i < SOURCES; i++) {
+		assert_int_equal(
+			rn_capture_reader_init(&source[i].reader, ring, RING_LEN), 0);
+		assert_int_equal(rn_capture_file_write(&f, &source[i], NULL), 0);
+	}
+	assert_false(is_there("a_00002"));
+	free(ring);
 	assert_int_equal(rn_capture_file_close(&f), 0);
 	assert_false(is_there("a_00002"));
 	assert_string_equal(devices_in("a_00001"), "0");

@@ -136,6 +136,23 @@ static void the_owner_is_who_has_the_slot_at_the_address(void **state)
 	end(&other);
 }
 
+/* Programs that share an address have QPNs of their own, and only one has the QP. */
+static void programs_with_one_address_are_told_apart(void **state)
+{
+	struct program p = begin(0, 1), other = begin(0, 1);
+
+	(void)state;
+	assert_int_not_equal(p.slot, other.slot);
+	assert_true(is_seen(0, p.qpn));
+	assert_true(is_seen(0, other.qpn));
+	p.rec.rq_psn = PSN;
+	show(&p, 0);
+	assert_false(is_seen(0, p.qpn));
+	assert_true(is_seen(0, other.qpn));
+	end(&p);
+	end(&other);
+}
+
 static void a_program_without_a_page_has_none(void **state)
 {
 	const struct rn_ctl_attach rq = attach_request(0, 1);
@@ -178,6 +195,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_owner_is_who_has_the_slot_at_the_address, server_setup,
 			server_teardown),
+		cmocka_unit_test_setup_teardown(programs_with_one_address_are_told_apart,
+						server_setup, server_teardown),
 		cmocka_unit_test_setup_teardown(a_program_without_a_page_has_none,
 						server_setup, server_teardown),
 		cmocka_unit_test_setup_teardown(a_step_reads_so_much_and_the_next_goes_on,

@@ -17,6 +17,7 @@
 #include "tools/rocind/server/server.h"
 #include "transport/io/capture/capture_ring.h"
 #include "transport/io/host/log.h"
+#include "transport/io/rocind/stats_ended.h"
 
 uid_t __real_geteuid(void);
 uid_t __wrap_geteuid(void);
@@ -141,6 +142,33 @@ static void statistics_are_closed_with_their_device(void **state)
 	go(&guest);
 	assert_int_equal(open_descriptors(), before - 3); /* both ends and the pidfd */
 	close(page);
+}
+
+/* The counters of a port do not fall when a program ends that used it. */
+static void counters_outlive_their_program(void **state)
+{
+	const struct rn_stats_page counts = { .magic = RN_STATS_PAGE_MAGIC,
+					      .version = RN_STATS_PAGE_VERSION,
+					      .counter_count = RN_STAT_COUNT,
+					      .counter = { [RN_STAT_TX_PACKETS] = 7 } };
+	const struct rn_ctl_attach rq = attach_request(0, 1);
+	uint64_t counter[RN_STAT_COUNT];
+
+	(void)state;
+	for (unsigned i = 1; i <= 2; i++) {
+		struct guest guest = come_and_greet();
+		int page = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+		assert_int_equal(pwrite(page, &counts, sizeof(counts), 0),
+				 sizeof(counts));
+		attach(&guest, &rq, page);
+		close(page);
+		(void)rn_stats_ended_read(server.dir, rq.ibdev, counter);
+		assert_int_equal(counter[RN_STAT_TX_PACKETS], 7 * (i - 1));
+		go(&guest);
+		assert_int_equal(rn_stats_ended_read(server.dir, rq.ibdev, counter), i);
+		assert_int_equal(counter[RN_STAT_TX_PACKETS], 7 * i);
+	}
 }
 
 /* ---- Rules about faults ---- */
@@ -302,6 +330,7 @@ int main(void)
 		TEST(a_request_that_was_read_is_skipped_by_the_same_call),
 		TEST(who_has_not_said_hello_does_not_count),
 		TEST(statistics_are_closed_with_their_device),
+		TEST(counters_outlive_their_program),
 		TEST(rules_are_closed_when_others_come),
 		TEST(rules_are_told_to_those_with_a_device_only),
 		TEST(what_older_rules_have_hit_is_not_counted_for_newer_ones),

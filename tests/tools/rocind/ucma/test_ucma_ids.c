@@ -359,6 +359,76 @@ static void a_disconnect_finds_the_id_that_it_means(void **state)
 	end(net, &p);
 }
 
+/* ---- What `rdma resource show cm_id' has of them ---- */
+
+struct described {
+	struct rn_ctl_cm_id id[4];
+	unsigned count;
+};
+
+static void note_id(void *ctx, const struct rn_ctl_cm_id *id)
+{
+	struct described *d = ctx;
+
+	assert_true(d->count < RN_ARRAY_SIZE(d->id));
+	d->id[d->count++] = *id;
+}
+
+static struct described describe(const struct rnd_ucma_channel *ch)
+{
+	struct described d = { .count = 0 };
+
+	rnd_ucma_describe(ch, note_id, &d);
+	return d;
+}
+
+/* Returns what is described of an id, which has to be there. */
+static const struct rn_ctl_cm_id *shown_of(const struct described *d, uint32_t number)
+{
+	for (unsigned i = 0; i < d->count; i++)
+		if (d->id[i].number == number)
+			return &d->id[i];
+	fail_msg("id %u is not described", number);
+	return NULL;
+}
+
+static void both_ends_of_a_connection_show_their_queue_pairs(void **state)
+{
+	struct net *net = *state;
+	struct described client, server;
+	struct pair p = { 0 };
+
+	establish(net, &p);
+	client = describe(p.client);
+	server = describe(p.server);
+	assert_int_equal(client.count, 1);
+	assert_int_equal(shown_of(&client, p.client_id)->qpn, 0x1234);
+	assert_string_equal(client.id[0].ibdev, net->host[0].nd.ibdev);
+	assert_int_equal(server.count, 2);
+	assert_int_equal(shown_of(&server, p.child_id)->qpn, 0x5678);
+	assert_int_equal(shown_of(&server, p.server_id)->qpn, 0);
+	end(net, &p);
+}
+
+/* Whoever listens at all addresses is of no device, and shown with each. */
+static void a_listener_of_all_addresses_is_shown(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0);
+	uint32_t id = create_id(net, ch, SERVER_UID, RDMA_PS_TCP);
+	struct described d = describe(ch);
+
+	assert_int_equal(d.count, 0);
+	assert_int_equal(bind_ip(net, ch, id, ip(0, 0, TCP_PORT)), 0);
+	assert_int_equal(describe(ch).count, 0);
+	assert_int_equal(listen_on(net, ch, id, 1), 0);
+	d = describe(ch);
+	assert_int_equal(d.count, 1);
+	assert_int_equal(shown_of(&d, id)->state, 8); /* RDMA_CM_LISTEN */
+	assert_string_equal(d.id[0].ibdev, "");
+	rnd_ucma_close(ch, net->now);
+}
+
 static void rubbish_is_refused(void **state)
 {
 	struct net *net = *state;
@@ -400,6 +470,8 @@ int main(void)
 		TEST(a_group_moves_with_its_id),
 		TEST(an_event_counts_when_the_answer_is_sent),
 		TEST(a_disconnect_finds_the_id_that_it_means),
+		TEST(both_ends_of_a_connection_show_their_queue_pairs),
+		TEST(a_listener_of_all_addresses_is_shown),
 		TEST(rubbish_is_refused),
 	};
 
