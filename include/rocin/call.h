@@ -93,8 +93,8 @@ struct rn_call_pace {
 	uint32_t kbps, burst;
 };
 
-/* The arguments of a call that change what the function does. Members are named as the
- * function's parameters.
+/* The arguments of a reported call that change what the called function does; arguments
+ * that do not are left out. Members are named as the function's parameters.
  */
 union rn_call_args {
 	/* DEV_INIT: set by the recorder, as attach() has no struct rn_call */
@@ -165,11 +165,13 @@ struct rn_call_hook {
 	 */
 	struct rn_call *(*begin)(void *hook, struct rn_call *call);
 	void (*end)(void *hook, const struct rn_call *call);
-	/* Called after a call about a CQ in which no device is given. */
+	/* Called after rn_cq_init(), rn_cq_move() and rn_cq_arm(), which have no device
+	 * as argument.
+	 */
 	void (*cq_call)(const struct rn_call *call);
-	/* Called when a CQ seems to be full because the program has polled too few CQEs.
-	 * Returns true if the CQ was really full. In a replay no program polls CQEs, so
-	 * the recording decides.
+	/* Called when a CQ seems to be full: its ring has a CQE in every entry that the
+	 * program has not polled. Returns true if the CQ was really full. In a replay no
+	 * program polls CQEs, so there the recording decides.
 	 */
 	bool (*cq_full)(void *hook, const struct rn_cq *cq);
 };

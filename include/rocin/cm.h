@@ -65,8 +65,8 @@ enum rn_cm_stat {
 	RN_CM_STAT_DROP_STATE,
 	/* Dropped: table or backlog full, or no room for the answer. */
 	RN_CM_STAT_DROP_FULL,
-	/* Messages not sent: the peer's address may be forged, and it has got enough of
-	 * them.
+	/* Messages not sent to a peer whose address may be forged: such an address gets
+	 * only a limited number of messages.
 	 */
 	RN_CM_STAT_UNPROVEN,
 	RN_CM_STAT_COUNT
@@ -273,7 +273,8 @@ struct rn_cm_qp {
 	uint8_t rnr_retry;
 	uint16_t pkey;
 	uint32_t qkey; /* UD: Q_Key that the peer's SIDR_REP contains */
-	/* local_*: this side, remote_*: the peer. */
+	/* In both paths, the members local_* are of this side, and remote_* of the peer.
+	 */
 	struct rn_cm_path_rec path, alternate;
 };
 
@@ -489,10 +490,10 @@ void rn_cm_taken(struct rn_cm_conn *conn);
 /* ---- Handing a table over to another process ---- */
 
 /* Functions for a caller that may be killed and have a successor. It copies each
- * connection that has changed, and the numbers of the table, to a place that outlives it.
- * The successor makes an empty table of the same size, and puts the copies into it: first
- * the numbers, then listeners and connections. Copies are only for processes of the same
- * build.
+ * connection that has changed, and the numbers of the table (struct rn_cm_numbers), to a
+ * place that outlives it. The successor makes an empty table of the same size, and puts
+ * the copies into it: first the numbers, then listeners and connections. Copies are only
+ * for processes of the same build.
  */
 
 struct rn_cm_numbers {

@@ -21,9 +21,10 @@
  * rocind does that, and for this purpose requests the program's end of the pair
  * (@wants_end, RN_CMDEV_END).
  *
- * Commands that only query can be answered without rocind, see cm_board.h. The first
- * answer on a descriptor that a successor of rocind serves carries a descriptor of the
- * successor's board, which may be the one that the program has.
+ * Commands that only query can be answered without rocind, from the board: memory in
+ * which rocind publishes the answers about each id (transport/io/rocind/cm_board.h). When
+ * a successor of rocind serves a descriptor, its first answer there carries a descriptor
+ * of the successor's board. That may be the same board that the program has already.
  *
  * When rocind has ended, the program's end is always readable and reports end of file;
  * sim/kernel/cm_ids.h describes what the program's calls return then.
@@ -49,8 +50,9 @@ enum {
 	RN_CMDEV_MARKS_MAX = 128,
 };
 
-/* Number of a message that is not a command of the ABI: with it the program sends rocind
- * its own end of the SOCK_SEQPACKET pair, as a descriptor (SCM_RIGHTS).
+/* Value of rn_cmdev_call.cmd that is not a command of the ABI. With such a message the
+ * program sends rocind its own end of the SOCK_SEQPACKET pair, as a descriptor
+ * (SCM_RIGHTS).
  */
 #define RN_CMDEV_END UINT32_MAX
 
@@ -79,10 +81,10 @@ struct rn_cmdev_answer {
 	uint32_t wants_end; /* not 0: the program has to send RN_CMDEV_END next */
 };
 
-/* Prefix of the name of the program's end, by which that end is recognised
- * (getsockname()): an abstract address of this prefix and 16 hexadecimal digits. The
- * lower half of the number is random, because any user of the network namespace could
- * bind a name that can be guessed.
+/* The program's end of the pair is bound to an abstract socket address, by which it is
+ * recognised (getsockname()): this prefix and 16 hexadecimal digits. The lower half of
+ * that number is random, because any user of the network namespace could bind a name that
+ * can be guessed.
  */
 #define RN_CMDEV_NAME "rocin-rdma_cm-"
 

@@ -19,9 +19,9 @@ enum {
  * CRC that begins with ones, the caller inverts the first four bytes. The result is
  * inverted as usual.
  *
- * A caller that has just written the head should have written it in whole words. Words
- * can be read back at once; bytes can be read as words only after all stores have reached
- * the cache.
+ * A caller that has just written the head should have written it in whole words. The
+ * processor can load a word right after the store of the same word (store forwarding);
+ * after stores of single bytes, the load has to wait until they have reached the cache.
  */
 uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size_t len);
 

@@ -25,14 +25,17 @@ struct rn_dev_cfg {
 	uint32_t gid_count;	       /* number of entries in `gid`, 1 .. RN_GID_MAX */
 	uint32_t ifindex;
 	uint32_t mtu_max; /* MTU of the port in bytes, 256..4096 */
-	/* Drop packets whose IPv4 identification had to be solved for (icrc.h). */
+	/* Drop packets whose IPv4 identification cannot be guessed. (Otherwise the device
+	 * computes it from the ICRC of the packet, see icrc.h.)
+	 */
 	bool icrc_exact;
 	/* Advertise credits: report the number of posted receives to requesters. */
 	bool credits;
 
 	/* Size of the window, in bytes: the number of bytes that may be sent to one peer
 	 * process without being acknowledged. Initial, smallest and largest size. The
-	 * default receive buffer of a Linux socket holds three super-packets of 64 KiB.
+	 * default receive buffer of a Linux socket holds three GSO super-packets of 64
+	 * KiB.
 	 */
 	uint32_t window_start, window_min, window_max;
 

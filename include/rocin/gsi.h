@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gsi.h - queue pair 1, the general services interface: MADs in RoCEv2 packets.
  *
- * A MAD travels alone in a UD SEND ONLY packet to QPN 1 with a well-known Q_Key. MADs of
- * the CM are passed to cm.h. A request of another management class, or for an attribute
- * that is not supported, is answered with an error status, as by the port of a RoCE card;
- * everything else is dropped.
+ * A MAD travels alone in a UD SEND ONLY packet to QPN 1 with a well-known Q_Key. The
+ * caller passes MADs of the CM to rn_cm_receive() (cm.h). A request of another management
+ * class, or for an attribute that is not supported, is answered with an error status, as
+ * by the port of a RoCE card; everything else is dropped.
  *
  * Threads: nothing here locks; a struct rn_gsi belongs to one thread.
  * Source: IBTA Vol 1, 13.5.3 and 16.7.3 (ClassPortInfo of the CM); Annex A17.

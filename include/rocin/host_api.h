@@ -65,8 +65,8 @@ struct rn_host_range {
 	uint64_t len;
 };
 
-/* WQEs that were written into a send queue or receive queue, for which its doorbell is
- * rung.
+/* WQEs that were written into a send queue or receive queue. The doorbell of that queue
+ * is rung for them.
  */
 struct rn_host_bell {
 	uint32_t qpn; /* 0: an SRQ */

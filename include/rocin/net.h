@@ -20,9 +20,10 @@ enum {
 	RN_SUPER_SEGMENTS = 64,
 	RN_SUPER_BYTES = 65507, /* largest UDP payload of one send */
 	RN_RX_BATCH = 64,
-	/* rn_tx_socket.id of the unconnected socket for packets to this host. Its
-	 * first_id is always 0, however many packets are sent by it, so a layer that
-	 * loses or delays packets may use it, too.
+	/* rn_tx_socket.id of the unconnected socket for packets to addresses of this
+	 * host. All its packets have an IPv4 identification that does not depend on the
+	 * packets sent before (first_id is 0). So a layer that drops or delays packets
+	 * (fault rules) may send by this socket, too.
 	 */
 	RN_TX_OWN_HOST = UINT8_MAX,
 };
@@ -44,7 +45,9 @@ struct rn_tx_socket {
 struct rn_super {
 	/* Addresses of the packets, with the source port of the socket. */
 	const struct rn_flow *flow;
-	/* index of the source address in the GID table, and of the socket */
+	/* index of the source address in the GID table; each address has a socket of its
+	 * own
+	 */
 	uint32_t sgid_index;
 	const uint8_t *data;
 	uint32_t len;	  /* length of all packets together in bytes */

@@ -212,7 +212,7 @@ static inline enum rn_mem_atomic rn_op_atomic(uint32_t flags)
  */
 struct rn_wr_info {
 	uint8_t answer; /* enum rn_op_answer */
-	/* Opcodes of its packets, without the transport class. */
+	/* Opcodes of the packets of such a request, without the transport class. */
 	uint8_t first, middle, last, only;
 	uint8_t wc_opcode; /* enum rn_wc_opcode */
 	/* The request takes a receive WQE of the peer, so it needs a credit, and it may

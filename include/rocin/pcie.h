@@ -106,7 +106,8 @@ enum rn_driver_kind {
 	RN_DRIVER_REPLAY
 };
 
-/* Knob mtt.table: how the translations that a NIC reads are found. */
+/* Knob mtt.table: how a NIC finds the address translations (MTT entries) that it reads.
+ */
 enum rn_mtt_table {
 	/* "flat": translations are in a table whose address the NIC knows */
 	RN_TABLE_FLAT,

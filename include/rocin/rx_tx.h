@@ -18,9 +18,13 @@ enum {
 
 /* How the ICRC of a packet is checked. */
 enum rn_rx_icrc {
-	/* If need be, solve for the IPv4 identification, unless rn_dev_cfg.icrc_exact. */
+	/* If the ICRC is wrong for each IPv4 identification that can be guessed, compute
+	 * the identification from the ICRC (icrc.h), unless rn_dev_cfg.icrc_exact is set.
+	 */
 	RN_RX_ICRC_SOLVE,
-	/* Never solve for the IPv4 identification: the sender's numbering is known. */
+	/* Never compute the IPv4 identification from the ICRC: the receiver knows how the
+	 * sender numbers its packets.
+	 */
 	RN_RX_ICRC_EXACT,
 	/* The ICRC was not checked. The packet came through shared memory, and sender and
 	 * receiver have agreed to leave the ICRC out.

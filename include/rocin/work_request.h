@@ -45,7 +45,9 @@ enum rn_wr_operands {
 	RN_WR_OPERANDS_RDMA,	/* remote_addr, rkey: wr.rdma */
 	RN_WR_OPERANDS_ATOMIC,	/* remote_addr, rkey, compare_add, swap: wr.atomic */
 	RN_WR_OPERANDS_BIND,	/* a window, a region and a range: bind_mw */
-	/* remote_addr, rkey: wr.rdma; the rest: provider/verbs/object/library.h */
+	/* remote_addr, rkey: wr.rdma; for its other operands see RNP_WR_FLUSH in
+	 * provider/verbs/object/library.h
+	 */
 	RN_WR_OPERANDS_FLUSH,
 };
 

@@ -25,7 +25,7 @@
 
 typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
 
-/* held while the GOT slot is changed */
+/* held while the GOT slot through which libibverbs calls ioctl() is changed */
 static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER;
 /* the function that the GOT slot pointed to before; set before the slot is changed */
 static ioctl_fn next_ioctl;

@@ -30,7 +30,9 @@ static struct {
 	struct rnp_library library;
 	void *table[RNP_ABI_SLOTS];
 	void *fault_table[RNP_ABI_SLOTS]; /* operations that ask the fault rules first */
-	/* operations that tell the validation layer, and ask the fault rules, too */
+	/* operations that report each call to the validation layer, and also ask the
+	 * fault rules
+	 */
 	void *watch_table[RNP_ABI_SLOTS];
 	bool is_watched; /* the validation layer is on */
 } plugin;
@@ -135,8 +137,8 @@ static void mark_qp_ex(union rnp_abi_qp *qp)
 	rnp_abi_mark_qp_ex(&plugin.abi, qp);
 }
 
-/* Opens a context. Owns @cmd_fd, also on failure. @origin: the open context of which
- * @cmd_fd is a copied descriptor; NULL: @cmd_fd is not a copy.
+/* Opens a context. Owns @cmd_fd, also on failure. @origin: for ibv_import_device(), the
+ * open context whose descriptor @cmd_fd duplicates; NULL for ibv_open_device().
  */
 static struct rnp_context *open_context(struct ibv_device *device, int cmd_fd,
 					const struct rnp_context *origin)
@@ -179,8 +181,9 @@ static void *import_from(struct rnp_context *origin, void *arg)
 	const int *cmd_fd = arg;
 
 	if (!origin) {
-		/* @cmd_fd is not that of a context of this process: the context belongs
-		 * to another process, whose engine cannot be used here, or there is none.
+		/* No context of this process has the open file of @cmd_fd. Either a
+		 * context of another process has it, whose engine cannot be used here, or
+		 * none has.
 		 */
 		rn_fd_close(*cmd_fd);
 		errno = EOPNOTSUPP;

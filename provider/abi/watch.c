@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - the validation layer of this process: its start, its lock, its reports, and
- * its end with the program; and the completion channels, which have no operation.
+/* watch.c - the validation layer (provider/validate) in this process: its start, its
+ * lock, its reports, and its end when the program exits. Also the completion channels,
+ * for which libibverbs calls no operation of the plugin.
  */
 #include "watch.h"
 
@@ -71,7 +72,7 @@ static void add_object(struct rn_report_body *b, const struct rn_val_object *o)
 	rn_report_stack(b, what, o->gone_at);
 }
 
-/* Writes the report of a finding. The caller holds the layer's lock. */
+/* Writes the report of a finding. The caller holds the validation layer's lock. */
 static bool write_finding(void *arg, const struct rn_val_finding *f)
 {
 	static struct rn_report_body body;
@@ -103,8 +104,8 @@ static bool write_finding(void *arg, const struct rn_val_finding *f)
 							      : f->object->made_at });
 }
 
-/* Writes the report of a finding. The thread holds the layer's lock, so it must not be
- * cancelled here, although writing to files is a cancellation point.
+/* Writes the report of a finding. The thread holds the validation layer's lock, so it
+ * must not be cancelled here, although writing to files is a cancellation point.
  */
 static bool report_finding(void *arg, const struct rn_val_finding *f)
 {
@@ -118,8 +119,8 @@ static bool report_finding(void *arg, const struct rn_val_finding *f)
 }
 
 /* --------------------------------------------------------------------- calls */
-/* Takes the lock and returns the layer, or NULL if the layer is off. Until leave(), a
- * caller that reaches a cancellation point must have turned cancellation off.
+/* Takes the lock and returns the validation layer, or NULL if the layer is off. Until
+ * leave(), a caller that reaches a cancellation point must have turned cancellation off.
  */
 static struct rn_val *enter(void)
 {
@@ -132,7 +133,7 @@ static void leave(void)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* Tells the layer of the completions that a poll has returned. */
+/* Tells the validation layer of the completions that a poll has returned. */
 static void tell_completions(struct rn_val *v, struct rn_val_event *poll)
 {
 	struct rn_val_event e;
@@ -212,9 +213,9 @@ void rnp_watch_after(struct rn_val_event *e, int rc)
 }
 
 /* ---------------------------------------------------------- completion channels */
-/* Completion channels that the layer knows. libibverbs creates and destroys channels
- * without calling the plugin. So a channel becomes known when a CQ is created with it,
- * and counts as destroyed when its descriptor is no longer the same pipe.
+/* Completion channels that the validation layer knows. libibverbs creates and destroys
+ * channels without calling the plugin. So a channel becomes known when a CQ is created
+ * with it, and counts as destroyed when its descriptor is no longer the same pipe.
  */
 enum {
 	KNOWN = 256 /* maximum number of known channels; others are ignored */
@@ -228,7 +229,7 @@ struct known {
 };
 
 static struct {
-	pthread_mutex_t lock; /* lock order: before the lock of the layer */
+	pthread_mutex_t lock; /* lock order: before the lock of the validation layer */
 	struct known item[KNOWN];
 	unsigned count;
 } channels = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -329,8 +330,8 @@ static void forget_closed(void)
 }
 
 /* ------------------------------------------------------------------- contexts */
-/* Returns the number by which the layer knows a device; no other device has the same
- * number.
+/* Returns the number by which the validation layer knows a device; no other device has
+ * the same number.
  */
 static uint32_t number_of(const struct rnp_engine *engine)
 {
@@ -436,8 +437,8 @@ static bool is_mapped(uint64_t addr, uint64_t len)
 	return is_there;
 }
 
-/* Reads in the kernel's list of mappings (/proc/self/smaps) whether a child of fork()
- * gets a copy of any page of the range.
+/* Finds out whether a child of fork() gets a copy of any page of the addresses @from ..
+ * @to. @f is /proc/self/smaps, the kernel's list of mappings.
  */
 static bool find_copied(FILE *f, uint64_t from, uint64_t to)
 {

@@ -2,12 +2,13 @@
 /* watch_ends.c - the other end of a connection, if it is a QP of another process on this
  * host that runs with --validate, too.
  *
- * Each process writes its QPs and MRs to a file in the runtime directory, one of its
- * network namespace, and looks into those of the others when a QP sends for the first
- * time, and when a peer has refused access. A file is locked while its process lives; a
- * process that finds an unlocked file removes it. The data that is read from the files of
- * others is compared and printed, and nothing else depends on it. As others can overwrite
- * and truncate a file, its owner never reads it, but has a copy in memory.
+ * Each process writes its QPs and MRs to a file of its own in the runtime directory. It
+ * looks into the files of the other processes of its network namespace when a QP sends
+ * for the first time, and when a peer has refused access. A file is locked while its
+ * process lives; a process that finds an unlocked file removes it. The data that is read
+ * from the files of others is compared and printed, and nothing else depends on it. As
+ * other processes can overwrite and truncate a file, its owner never reads it, but has a
+ * copy in memory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,8 +31,8 @@ enum {
 	SLOTS = 1 << 16,
 	DEVICES = 16, /* maximum number of devices whose addresses are known */
 	CHUNK = 64,   /* number of slots that are read at once */
-	/* For so many receives of a QP, each post is published: usually the receives with
-	 * which the program fills the queue.
+	/* Number of receives of a QP up to which each post is published at once. These
+	 * are usually the receives with which the program first fills the queue.
 	 */
 	ALL_TOLD = 256,
 };
@@ -65,7 +66,7 @@ enum {
  */
 static struct {
 	int fd;
-	/* copy of the file in memory; NULL: this process publishes nothing */
+	/* copy of the file in memory; NULL: this process does not publish its objects */
 	struct ends_file *file;
 	uint32_t first_free;
 	char dir[RN_RUNTIME_PATH_MAX];
@@ -248,9 +249,10 @@ static void write_windows(uint32_t living)
 	publish(&own.file->windows, sizeof(own.file->windows));
 }
 
-/* Publishes the number of receives posted. Each publication is a system call. So after
- * the first ALL_TOLD receives, only posts to a queue that seems to be empty are
- * published: for those a peer may have waited.
+/* Publishes the number of receives that were posted to a QP, for processes whose QPs send
+ * to it. Each publication is a system call. So after the first ALL_TOLD receives, only
+ * posts to a queue that seems to be empty are published: for those a peer may have
+ * waited.
  */
 static void write_receives(struct rn_val_object *o, uint32_t count)
 {
@@ -332,7 +334,7 @@ static bool is_wanted(const struct wanted *w, const struct rn_val_end *end)
 
 static bool find_in(int fd, const struct wanted *w, struct rn_val_end *found)
 {
-	static struct slot slot[CHUNK]; /* guarded by the layer's lock */
+	static struct slot slot[CHUNK]; /* guarded by the validation layer's lock */
 	struct ends_file head;
 	uint32_t n;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_objects.c - tells the validation layer of objects that are made, changed and
- * destroyed, and has the table of all operations that tell it.
+/* watch_objects.c - reports to the validation layer that objects are made, changed and
+ * destroyed. Has the table of all operations that report calls to the validation layer.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,9 +14,10 @@
 
 /* ----------------------------------------------------------- destroying objects */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type and parameters have none */
-/* Defines an operation that destroys an object. The arguments after the name of the verb
- * say which kind of object counts acknowledged events, and where. Only the layer knows
- * whether the object is of that kind.
+/* Defines an operation that destroys an object. The variable arguments fill in
+ * rn_val_event.destroy: where libibverbs counts the events of the object that the program
+ * has acknowledged, and (of) the kind of object that has these counters. The validation
+ * layer reads them only if it knows the object as one of that kind.
  */
 #define DESTROYS_AS(op, type, of_verb, ...)                                \
 	static int watch_##op(type *base)                                  \
@@ -72,7 +73,7 @@ UNIMPORTS(unimport_mr, struct ibv_mr)
 UNIMPORTS(unimport_pd, struct ibv_pd)
 
 /* ---------------------------------------------------------------- using objects */
-/* Tells the layer that a call uses an object. */
+/* Tells the validation layer that a call uses an object. */
 static void tell_use(const char *verb, const void *handle, uint32_t stack)
 {
 	struct rn_val_event e = {
@@ -112,7 +113,7 @@ USES(get_srq_num, base, (struct ibv_srq *base, uint32_t *number), (base, number)
 		}                                                                      \
 	}
 
-/* Tells the layer whether the object was created, and returns the object. */
+/* Tells the validation layer whether the object was created, and returns the object. */
 static void *made(struct rn_val_event *e, void *object)
 {
 	e->handle = object;
@@ -150,7 +151,7 @@ static struct ibv_mr *watch_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	tell_use(e.verb, pd, e.stack);
 	mr = RNP_NEXT(reg_mr)(pd, addr, length, hca_va, access);
 	set_mr(&e, mr, addr, hca_va, length, (unsigned)access, true);
-	/* A registration of the whole address space has no range that could be checked.
+	/* If the program registers its whole address space, there is no range to check.
 	 */
 	e.make.mr.has_memory = !(access & IBV_ACCESS_ZERO_BASED) && length != SIZE_MAX;
 	return made(&e, mr);
@@ -307,7 +308,9 @@ static int watch_bind_mw(struct ibv_qp *base, struct ibv_mw *mw, struct ibv_mw_b
 	return rc;
 }
 
-/* Returns what an address vector means on its device. */
+/* Returns what the validation layer has to know about the address @attr: MTU of the port,
+ * source GID, and whether the destination is the device itself.
+ */
 static struct rn_val_path path_of(struct ibv_context *context,
 				  const struct ibv_ah_attr *attr)
 {
@@ -470,8 +473,9 @@ enum {
 	QP_PARENTS = 6
 };
 
-/* Stores what a QP is created from. @parents: its PD, the context, the CQs of sends and
- * of receives, its SRQ, and an XRC domain or an RWQ indirection table; each may be NULL.
+/* Stores in @e the arguments with which a QP is created. @parents: its PD, the context,
+ * the CQs of sends and of receives, its SRQ, and an XRC domain or an RWQ indirection
+ * table; each may be NULL.
  */
 static void set_qp(struct rn_val_event *e, const void *const parents[QP_PARENTS],
 		   enum ibv_qp_type type, const struct ibv_qp_cap *cap)
@@ -484,7 +488,7 @@ static void set_qp(struct rn_val_event *e, const void *const parents[QP_PARENTS]
 	e->make.qp.srq = parents[4];
 }
 
-/* Tells the layer whether a QP was created, and returns the QP. */
+/* Tells the validation layer whether a QP was created, and returns the QP. */
 static struct ibv_qp *made_qp(struct rn_val_event *e, struct ibv_qp *qp,
 			      const struct ibv_qp_cap *cap, bool sq_sig_all)
 {
@@ -589,7 +593,7 @@ static struct ibv_counters *watch_create_counters(struct ibv_context *context,
 	return made(&e, RNP_NEXT(create_counters)(context, attr));
 }
 
-/* ----------------------------------- table of the operations that tell the layer */
+/* ------------------------ table of the operations that tell the validation layer */
 #define OP(name)                                            \
 	{                                                   \
 		RNP_OP_##name, (void (*)(void))watch_##name \

@@ -26,7 +26,7 @@ struct requests {
 	uint32_t count;
 };
 
-/* Makes room for @count requests. If there is no memory, the post is reported without
+/* Makes room for @count requests. If there is no memory, the post is reported without its
  * requests.
  */
 static void make_room(struct requests *r, uint32_t count)
@@ -46,7 +46,9 @@ static void free_requests(struct requests *r)
 	r->item = r->here;
 }
 
-/* Sets what all requests have; the other members are those of a receive. */
+/* Sets the members that sends and receives both have. The others get the values of a
+ * receive.
+ */
 static void begin_request(struct rn_val_request *r, uint64_t wr_id, int sge_count,
 			  const struct ibv_sge *sge)
 {
@@ -128,7 +130,7 @@ static void take_receives(struct requests *r, const struct ibv_recv_wr *list)
 		begin_request(&r->item[i], list->wr_id, list->num_sge, list->sg_list);
 }
 
-/* Tells the layer that a post begins. */
+/* Tells the validation layer that a post begins. */
 static void begin_post(struct rn_val_event *e, struct requests *r)
 {
 	e->post = (struct rn_val_post){ .count = r->count, .request = r->item };
@@ -164,9 +166,10 @@ static uint64_t since(rn_ns then, rn_ns now)
 	return now > then ? (uint64_t)(now - then) : 0;
 }
 
-/* What the layer was told last of the RNR NAKs of a QP: a hash of the QP and of the
- * number of RNR NAKs of its device at that time. While that number does not change, there
- * are no new ones. QPs with the same hash share an entry, and replace each other's.
+/* What was last reported to the validation layer about the RNR NAKs of each QP: a hash of
+ * the QP and of the number of RNR NAKs of its device at that time. While that number does
+ * not change, there are no new ones. QPs with the same hash share an entry, and overwrite
+ * each other's.
  */
 enum {
 	RNR_TOLD = 256
@@ -179,8 +182,9 @@ void rnp_watch_forget_rnr(void)
 		atomic_store(&rnr_told[i], 0);
 }
 
-/* Tells the layer how many RNR NAKs the QP with number @qpn has received and sent, if
- * there were any since the last time.
+/* Reports to the validation layer how many RNR NAKs the QP with number @qpn has received
+ * and sent, if the device has counted any since the last report. @of: the event of the
+ * call in which this happens.
  */
 static void tell_rnr(const struct rnp_context *ctx, uint32_t qpn,
 		     const struct rn_val_event *of)
@@ -213,7 +217,9 @@ static void tell_rnr(const struct rnp_context *ctx, uint32_t qpn,
 		.wr_id = rnr.wr_id,
 	};
 	rnp_watch_after(&e, 0);
-	/* Not before: another thread that sees this entry may go on at once. */
+	/* Stored only now: a thread that finds this entry reports nothing and goes on, so
+	 * the report must be complete by then.
+	 */
 	atomic_store(&rnr_told[(key >> 32) % RNR_TOLD], news);
 }
 
@@ -251,10 +257,10 @@ int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------- ibv_wr_complete() */
-/* The functions that the provider has put into extended objects. They are the same in all
- * objects. Several threads may create such objects, so these pointers are atomic; and
- * they are loaded explicitly before a call, since GCC does not load an atomic function
- * pointer atomically when it calls through it.
+/* The functions that the provider has put into extended QPs and CQs, and that the
+ * watching versions call. They are the same in all objects. Several threads may create
+ * such objects, so these pointers are atomic. They are loaded explicitly before a call,
+ * since GCC does not load an atomic function pointer atomically when it calls through it.
  */
 static int (*_Atomic wr_complete)(struct ibv_qp_ex *qp);
 static int (*_Atomic start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
@@ -265,7 +271,7 @@ static_assert(sizeof(struct rn_sge) == sizeof(struct ibv_sge) &&
 		      offsetof(struct rn_sge, lkey) == offsetof(struct ibv_sge, lkey),
 	      "one layout of SGEs");
 
-/* Converts request @i of the list that the extended QP has collected. */
+/* Converts request @i of those that the program has built by ibv_wr_*(). */
 static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 		       uint32_t i)
 {
@@ -298,9 +304,9 @@ static void take_entry(struct rn_val_request *r, const struct rnp_wr_list *list,
 	}
 }
 
-/* Returns how many of the collected requests are reported. If a function of the extended
- * QP has refused an argument, a request may be incomplete. Rules depend on complete
- * requests, except for those of UD, so none is reported then.
+/* Returns how many of the requests built by ibv_wr_*() are reported. If a function such
+ * as ibv_wr_set_sge() has refused an argument, a request may be incomplete. Rules depend
+ * on complete requests, except for those of UD, so none is reported then.
  */
 static uint32_t count_of(const struct rnp_wr_list *list, enum ibv_qp_type type)
 {
@@ -336,8 +342,9 @@ void rnp_watch_qp_ex(struct ibv_qp *qp)
 }
 
 /* ---------------------------------------------------- polling for completions */
-/* Tells the layer whether the peer of a QP, which does not answer any more, has ever
- * acknowledged a request. Completions cannot tell that if the requests were unsignaled.
+/* Reports to the validation layer whether the peer of a QP, which does not answer any
+ * more, has ever acknowledged a request. Completions do not show that if the requests
+ * were unsignaled.
  */
 static void tell_answered(const struct rnp_context *ctx, uint32_t qpn,
 			  const struct rn_val_event *of)
@@ -351,8 +358,8 @@ static void tell_answered(const struct rnp_context *ctx, uint32_t qpn,
 		rnp_watch_after(&e, 0);
 }
 
-/* Tells the layer what the device knows about the QPs of the completions that were
- * polled.
+/* Reports to the validation layer what the device knows about the QPs whose completions a
+ * poll has returned: their RNR NAKs, and whether their peers have answered.
  */
 static void tell_qps_of(const struct ibv_cq *cq, const struct rn_val_event *poll)
 {
@@ -368,9 +375,9 @@ static void tell_qps_of(const struct ibv_cq *cq, const struct rn_val_event *poll
 	}
 }
 
-/* Number of polls of each CQ that are under way and that the layer has not been told of.
- * CQs with the same hash share a counter. Then a poll of one counts for the other as
- * well, and rules miss some mistakes.
+/* Number of polls of each CQ that have begun and have not been reported to the validation
+ * layer. CQs with the same hash share a counter. Then a poll of one counts for the other
+ * as well, and rules miss some mistakes.
  */
 enum {
 	POLLED_CQS = 256
