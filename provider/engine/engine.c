@@ -34,8 +34,8 @@ enum {
 
 static _Atomic(struct rnp_process *) page;
 
-/* Zeroes the process page in a fork() child. Linux does so itself since 4.14
- * (MADV_WIPEONFORK); this function serves older kernels.
+/* Zeroes the page with struct rnp_process in a fork() child. Linux does so itself since
+ * 4.14 (MADV_WIPEONFORK); this function serves older kernels.
  */
 static void wipe(void)
 {
@@ -68,7 +68,7 @@ static struct rnp_process *new_page(void)
 	return p;
 }
 
-/* Returns the process page, or NULL if there is none yet. */
+/* Returns the page with struct rnp_process, or NULL if there is none yet. */
 static struct rnp_process *process_if_any(void)
 {
 	return atomic_load(&page);
@@ -81,8 +81,8 @@ struct rnp_process *rnp_process(void)
 	return p ? p : new_page();
 }
 
-/* Takes the lock of the process page, and sets the epoch if it is not set. The lock of a
- * new page is usable, as a zeroed glibc mutex is an unlocked one.
+/* Takes the lock in the page of struct rnp_process, and sets the epoch there if it is not
+ * set. The lock of a new page is usable, as a zeroed glibc mutex is an unlocked one.
  */
 void rnp_process_lock(struct rnp_process *p)
 {
@@ -108,7 +108,9 @@ bool rnp_engine_forked(const struct rnp_engine *e)
 	return rnp_is_inherited(e);
 }
 
-/* Stands for a process that could not get a page. It has no epoch, and so no engine. */
+/* @nobody is an rnp_process whose epoch stays 0. @gone is an engine with another epoch,
+ * so rnp_engine_forked() returns true for it, and all verbs on it fail.
+ */
 static struct rnp_process nobody;
 static struct rnp_engine gone;
 

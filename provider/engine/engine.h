@@ -8,8 +8,8 @@
  * of them.
  *
  * Lock order: see provider.h. A thread that holds the engine lock takes no lock of the
- * verbs objects, except that of the writing side of an event queue. A verbs call that
- * holds the engine lock is no cancellation point.
+ * verbs objects, except rnp_event_pipe.lock to write an event. A verbs call that holds
+ * the engine lock is no cancellation point.
  */
 #ifndef RNP_ENGINE_H
 #define RNP_ENGINE_H
@@ -120,9 +120,13 @@ rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
  */
 void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
-/* Returns the device whose limits the engine's device has, or NULL: its own. */
+/* Returns the persona (ROCIN_AS): the device of another maker whose limits this device
+ * has. NULL: the device has its own limits.
+ */
 const struct rnp_persona *rnp_engine_persona(const struct rnp_engine *e);
-/* Returns the link of raw packet QPs; use it with the engine lock held. */
+/* Returns the packet sockets and flow rules of raw packet QPs; use them with the engine
+ * lock held.
+ */
 struct rnp_raw_link *rnp_engine_raw(struct rnp_engine *e);
 /* Closes the sockets that raw packet QPs do not use any more. The engine lock is not
  * held.

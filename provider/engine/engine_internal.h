@@ -80,8 +80,8 @@ struct rnp_qpns {
 	unsigned slot; /* number of the process at its address, 1..255 */
 	uint32_t next; /* the value of the counter that is tried next */
 	uint32_t live; /* number of QP numbers in use */
-	/* Bit set of the counter's values: the number of that value is in use, or was
-	 * released less than RNP_QPN_REST ago.
+	/* Bit set, indexed by the number (the QP number without its low byte): the number
+	 * is in use, or was released less than RNP_QPN_REST ago.
 	 */
 	uint64_t busy[RNP_QPN_COUNTERS / 64];
 	struct {
@@ -155,7 +155,10 @@ struct rnp_faults {
 	 * is changed with the engine lock held, and read without it.
 	 */
 	struct rn_fault_rules *_Atomic calls;
-	uint32_t first; /* counter part of the first QP number of the process */
+	/* value of the counter of struct rnp_qpns from which the first QP number of the
+	 * process was made
+	 */
+	uint32_t first;
 	/* @is_cut: a fault rule has taken the link down; @was_up: the state that the link
 	 * would have without that rule
 	 */
@@ -202,8 +205,9 @@ struct rnp_wait_source {
 	int fd; /* the descriptor; -1: this entry is free */
 	uint8_t tag;
 	bool on;
-	bool rests; /* removed from the epoll set while it is switched off */
-	/* removed by the user, but its request to io_uring has not ended */
+	/* taken out of the epoll set while it is switched off, see rnp_wait_rest() */
+	bool rests;
+	/* removed by rnp_wait_remove(), but its request to io_uring has not ended */
 	bool gone;
 	bool pending; /* an io_uring request to poll @fd is under way */
 	/* a request to cancel the poll request is under way; it may fail */
@@ -296,7 +300,9 @@ struct rnp_engine {
 	bool attached;
 	/* IBV_EVENT_DEVICE_FATAL was raised; set under the lock, read without it */
 	_Atomic bool dead;
-	/* NULL: not attached, a test gave the sockets, or rocind has ended */
+	/* connection to rocind; NULL: not attached, or rocind has ended, or a test has
+	 * given the sockets without rocind
+	 */
 	struct rn_rocind *rocind;
 	struct rnp_qpns qpns;
 	struct rnp_wire wire;
@@ -306,7 +312,10 @@ struct rnp_engine {
 	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
 	struct rnp_policy policy;
 	rn_ns descriptors_seen; /* time of the last poll that checked the descriptors */
-	clockid_t poller;	/* CPU-time clock of the thread that renewed the lease */
+	/* CPU-time clock of the thread whose poll renewed the lease last (the time for
+	 * which polls, not the background thread, receive)
+	 */
+	clockid_t poller;
 	/* processor on which a real-time thread polled last; -1: not known */
 	int poller_at;
 	/* Number of yields since the last expensive one (RNP_YIELD_DEAR); every
@@ -356,7 +365,8 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
  */
 struct rnp_process *rnp_process(void);
 
-/* Takes the lock of the process page, and sets the epoch of this process if it has none.
+/* Takes the lock in the page of struct rnp_process, and sets the epoch of this process if
+ * it has none.
  */
 void rnp_process_lock(struct rnp_process *p);
 void rnp_process_unlock(struct rnp_process *p);

@@ -67,8 +67,8 @@ static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 /* ns. Sending to a full socket is tried again after this time. */
 #define RETRY_AFTER RN_USEC(200)
 
-/* ns. If nothing was received for this time, more than one acknowledgement has probably
- * come: sending a super-packet takes half of it.
+/* ns. Sending a super-packet takes half of this time. So if nobody has looked for packets
+ * for this long, more than one acknowledgement has probably come.
  */
 #define LONG_AGO RN_USEC(20)
 
@@ -244,8 +244,9 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 
 	if (rnp_tx_batch_is_empty(&e->batch) && !rn_dev_has_packets(e->dev, what))
 		return 0;
-	/* Held requests may be replies, so an ACK of the same QP goes along with them.
-	 * ACKs of other QPs are sent last.
+	/* Requests that were held back may be replies to the peer. So the ACKs of their
+	 * QPs are sent along with them (RN_TX_ALONG), and the ACKs of other QPs after all
+	 * requests.
 	 */
 	if (e->policy.batching.held > 0 && (what & RN_TX_WORK))
 		rc = rnp_tx_batch_fill(&e->batch, e->wire.net, now,
@@ -449,8 +450,8 @@ static void limit_acks(struct rnp_engine *e, rn_ns now)
 }
 
 /* Lets the simulated PCIe accesses of received packets proceed while the program does not
- * poll. Doing that by wake-ups would not do: on a busy machine one for each access could
- * take longer than the peer's timeout.
+ * poll. A wake-up of the background thread for each access would take too long: on a busy
+ * machine they could exceed the peer's timeout.
  */
 static void move_memory(struct rnp_engine *e, rn_ns now)
 {
@@ -545,9 +546,10 @@ static void choose_pause(struct rnp_engine *e, rn_ns now, bool found)
 	atomic_store_explicit(&e->front.pause, (uint8_t)pause, memory_order_relaxed);
 }
 
-/* Is there nothing to do until a packet comes, a timer fires or the program posts, and do
- * packets come by rings only? Packets that come by a socket are not seen by short polls,
- * which may delay them for a moment.
+/* May the next polls be short ones, which look only at the rings of local wires? That is
+ * so if there is nothing to do until a packet comes, a timer fires or the program posts,
+ * and if packets normally come by rings. A packet that comes by a socket is then found
+ * later, by the next full poll.
  */
 static bool is_settled(struct rnp_engine *e, rn_ns now)
 {
@@ -589,8 +591,9 @@ static void allow_short_polls(struct rnp_engine *e, rn_ns now, bool is_all)
 			      memory_order_relaxed);
 }
 
-/* Has a poll that did not get the engine lock give up the processor, by a yield or a nap,
- * where it would have polled on: the thread that holds the lock may need this processor.
+/* Called by a poll that did not get the engine lock. If the thread would poll again at
+ * once, makes it yield or nap first, because the thread that holds the lock may need this
+ * processor.
  */
 static void pause_for_lock(struct rnp_engine *e)
 {
@@ -679,7 +682,9 @@ void rnp_engine_kick(struct rnp_engine *e)
 
 void rnp_engine_send_last(struct rnp_engine *e)
 {
-	/* Sends ACKs only, because a peer's socket holds less than a ring does. */
+	/* Sends the ACKs by UDP if their ring is full (rn_local_hurry()). Only the ACKs,
+	 * because a peer's socket holds less than a ring does.
+	 */
 	if (e->wire.local) {
 		rn_local_hurry(e->wire.local, true);
 		transmit(e, rnp_engine_now(), RN_TX_ACKS, false);
@@ -828,7 +833,9 @@ static void after_packets(struct rnp_engine *e, rn_ns now)
 		look_again(e, now);
 }
 
-/* Ends or extends the lease after the timer has fired during it. */
+/* Called when the timer has fired during a lease (the time for which the program's polls
+ * receive, not the background thread). Ends the lease, or extends it.
+ */
 static void end_lease(struct rnp_engine *e, rn_ns now)
 {
 	unsigned todo = rnp_policy_lease_ends(&e->policy, now, cpu_time(e->poller));

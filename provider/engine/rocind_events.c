@@ -241,8 +241,8 @@ static void tell_capture(void *ctx, const struct rn_fault_news *news)
 static int add_middleware(struct rnp_engine *e)
 {
 	if (!e->wire.capture) {
-		/* Packets that were built in a local wire's memory leave before the
-		 * chain changes.
+		/* Sends the packets that were built in a local wire's memory (a ring
+		 * shared with the peer) before the chain of back ends changes.
 		 */
 		(void)rnp_tx_batch_flush(&e->batch, e->wire.net);
 		if (rnp_wire_add_capture(&e->wire, &capture_host, e))

@@ -67,8 +67,8 @@ void rnp_limit_socket(const struct rnp_engine *e, int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
-/* Has packets on local wires carry an ICRC, as on a network, if a capture or fault rules
- * see these packets; otherwise they carry none.
+/* Makes packets on local wires (rings in shared memory) carry an ICRC, as on a network,
+ * if a capture or fault rules see these packets. Otherwise they carry none.
  */
 static void update_local_icrc(struct rnp_wire *w)
 {
@@ -106,8 +106,8 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 	return w->tap ? rn_tap_net(w->tap) : base_net(w);
 }
 
-/* Builds the chain anew after a back end was inserted or removed on the side of the
- * sockets of the back end of fault rules.
+/* Builds the chain of back ends anew after one of those behind the back end of fault
+ * rules, on the way to the sockets, was inserted or removed.
  */
 static void rebuild_chain(struct rnp_wire *w)
 {

@@ -17,7 +17,9 @@
 #include "rocin/types.h"
 #include "transport/io/host/log.h"
 
-/* The operations that ibv_wr_*() of release 44 has; FLUSH is not among them. */
+/* The operations for which rdma-core 44 has ibv_wr_*() functions; FLUSH is not among
+ * them.
+ */
 #define SEND_OPS_OF_RC                                                                   \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                \
 	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
@@ -41,7 +43,9 @@
 struct rnp_persona {
 	const char *name;
 	unsigned device; /* MLX5, RXE or EFA */
-	/* members that are no limits are taken as they are */
+	/* what the device reports; where Rocin's own limits are smaller, those are
+	 * reported
+	 */
 	struct ibv_device_attr_ex attr;
 	uint32_t max_inline;
 	uint32_t qp_types;	/* 1 << IBV_QPT_*, those that can be created */
@@ -57,7 +61,9 @@ enum {
 	EFA = 1 << 2,
 }; /* devices, as bits of a set */
 
-/* Operations that the providers of some devices lack. That of mlx5 has all of them. */
+/* The operations that the providers of some devices lack. The provider of mlx5 lacks none
+ * of them.
+ */
 static const struct {
 	const char *op;
 	unsigned lacked_by;
@@ -361,7 +367,9 @@ static void take_identity(const struct ibv_device_attr *from, struct ibv_device_
 	to->local_ca_ack_delay = from->local_ca_ack_delay;
 }
 
-/* Capabilities that both devices have. */
+/* Takes from @to, the capabilities of Rocin, those that @from, the persona's device, does
+ * not have.
+ */
 static void take_common(const struct ibv_device_attr_ex *from,
 			struct ibv_device_attr_ex *to)
 {
@@ -387,7 +395,9 @@ static void take_common(const struct ibv_device_attr_ex *from,
 		memset(&to->packet_pacing_caps, 0, sizeof(to->packet_pacing_caps));
 	if (!from->rss_caps.supported_qpts)
 		memset(&to->rss_caps, 0, sizeof(to->rss_caps));
-	/* Timestamps are Rocin's, in Rocin's unit, or there are none. */
+	/* Rocin's timestamps keep their unit. If the persona's device has no clock, the
+	 * device reports none.
+	 */
 	if (!from->hca_core_clock)
 		to->hca_core_clock = 0;
 	to->completion_timestamp_mask &= from->completion_timestamp_mask;
@@ -400,7 +410,9 @@ void rnp_persona_device(const struct rnp_persona *p, struct ibv_device_attr_ex *
 	take_limits(&p->attr.orig_attr, &attr->orig_attr);
 	take_identity(&p->attr.orig_attr, &attr->orig_attr);
 	take_common(&p->attr, attr);
-	/* Of the flags above, FLUSH and ATOMIC WRITE, none of the devices has any. */
+	/* The flags above the low 32 bits (FLUSH, ATOMIC WRITE) are cleared: none of the
+	 * personas' devices has them.
+	 */
 	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;
 }
 

@@ -36,8 +36,8 @@ static bool is_backed_off(const struct rnp_backoff *b)
 	return b->left > 0;
 }
 
-/* Counts an opportunity to use a practice that is backed off from. Return: true if the
- * practice is left out this time.
+/* Called on each occasion to use a practice that may have cost more than it saved (struct
+ * rnp_backoff). Counts the occasion. Return: true if the practice is still left out.
  */
 static bool leave_out(struct rnp_backoff *b)
 {
@@ -53,9 +53,9 @@ static bool replies(const struct rnp_policy *p)
 	return p->replies.confidence >= RNP_REPLIES;
 }
 
-/* Does the program reply to each request with one post? A program that posts several
- * times between polls goes on polling for all completions, and needs a lease to gather
- * its posts.
+/* Does the program reply to each request of its peer with one post? A program that posts
+ * several times between polls goes on polling for all completions, and needs a lease in
+ * any case (the time for which its polls receive), to gather its posts.
  */
 static bool replies_singly(const struct rnp_policy *p)
 {
@@ -63,8 +63,9 @@ static bool replies_singly(const struct rnp_policy *p)
 	       !is_backed_off(&p->replies.early);
 }
 
-/* Notes that the background thread has received a request to which a reply may come. A
- * program replies neither to a part of a message nor to an acknowledgement.
+/* Called when the background thread has received packets. If they end a request, notes
+ * that the program may reply to it. A program replies neither to a part of a message nor
+ * to an acknowledgement.
  */
 static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 			 uint32_t requests)
@@ -77,8 +78,8 @@ static void expect_reply(struct rnp_replies *r, rn_ns now, bool is_amid_message,
 	r->found_at = now;
 }
 
-/* Judges whether a post of the program is a reply, in time, to the request that
- * expect_reply() noted last.
+/* Called at each post of the program. Judges whether the post is a reply to the request
+ * that expect_reply() noted last, and whether it came within RNP_REPLY_WITHIN.
  */
 static void judge_reply(struct rnp_replies *r, rn_ns now)
 {
@@ -92,11 +93,11 @@ static void judge_reply(struct rnp_replies *r, rn_ns now)
 	r->found_at = 0;
 }
 
-/* Notes at a post whether the program can see the requests that came since its previous
- * post in memory only (@sees_memory). That is not so if they have completed receive WQEs:
- * then the program polls for these completions. Nor is it so if no request came: then the
- * program waits for none, but READs. In both cases the program goes on polling after its
- * post is acknowledged.
+/* Called at each post. Sets @sees_memory if the program can have noticed the requests
+ * that came since its previous post only by reading memory. If the requests have
+ * completed receive WQEs, the program polls for these completions. If no request came,
+ * the program waits for something else, such as READs. In both cases it goes on polling
+ * after its post is acknowledged.
  */
 static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 {
@@ -105,8 +106,9 @@ static void note_what_came(struct rnp_replies *r, struct rnp_counts counts)
 	r->at_post = counts;
 }
 
-/* Notes a poll. If it comes after the acknowledgement of the program's post, the program
- * does not look at memory, so the prediction that it replies was wrong.
+/* Called at each poll. If the policy believed that the program had stopped polling, to
+ * wait for its peer's reply by reading memory (@has_left), this poll shows that the
+ * belief was wrong.
  */
 static void note_polls_on(struct rnp_replies *r)
 {
@@ -117,16 +119,16 @@ static void note_polls_on(struct rnp_replies *r)
 	back_off(&r->early, RNP_EARLY_BACKOFF);
 }
 
-/* Is there no request that the program could reply to? That is so if no ACK is due, and
- * in the middle of a message.
+/* Has the program received nothing that it could reply to now? That is so if no ACK is
+ * due, and also in the middle of a message.
  */
 static bool has_no_reply(struct rnp_facts f)
 {
 	return !f.has_acks_due || f.is_amid_message;
 }
 
-/* Has the program got the acknowledgement that it polled for? If it replies to its peer,
- * it looks at memory next, and polls no more.
+/* Returns true if the program's last post was acknowledged just now and the program will
+ * probably stop polling: it is one that waits for its peer's reply by reading memory.
  */
 static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 {
@@ -139,7 +141,9 @@ static bool leaves(struct rnp_policy *p, struct rnp_facts f)
 	return r->has_left;
 }
 
-/* May the program have an early lease, from its first empty poll on? */
+/* May the program's first empty poll after a post begin a lease (an early one)? During a
+ * lease the program's polls receive, and not the background thread.
+ */
 static bool may_lease_early(const struct rnp_policy *p)
 {
 	return replies_singly(p) && p->replies.asked;
@@ -218,7 +222,9 @@ void rnp_policy_account(struct rnp_policy *p, rn_ns cpu)
 	p->cpu.at_renewal = cpu;
 }
 
-/* Begins a lease at @now, when all packets that had come were received. */
+/* Begins a lease at @now: from then on the program's polls receive, and not the
+ * background thread. The caller has received all packets that had come.
+ */
 static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 {
 	p->turn = RNP_LEASED;
@@ -228,7 +234,7 @@ static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 }
 
 /* Sets the timer to the end of the lease. A timer that is pending already and fires in
- * the second half of the lease is kept, which saves a system call; the lease then ends
+ * the second half of the lease is kept, which saves a system call. The lease then ends
  * when that timer fires.
  */
 static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
@@ -242,9 +248,9 @@ static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 	return todo;
 }
 
-/* Begins an early lease, that is, one without a streak of polls before it. It may be
- * long, since the policy notices when the program stops polling: the program polls until
- * its post is acknowledged.
+/* Begins an early lease: one that begins with the first empty poll after a post, not
+ * after many polls in a row. It may be long, since the policy notices when the program
+ * stops polling, namely when its post is acknowledged.
  */
 static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 {
@@ -255,8 +261,9 @@ static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 	return todo | set_timer_unless_near(p, now);
 }
 
-/* Does the program poll steadily? The leases of a program that replies run out often, so
- * it has to poll for longer before it counts as steady.
+/* Does the program poll steadily, so that it may have a long lease? The leases of a
+ * program that replies to its peer run out often, so it has to poll for longer before it
+ * counts as steady.
  */
 static bool is_steady(const struct rnp_policy *p, rn_ns now)
 {
@@ -314,8 +321,8 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }
 
-/* Notes a poll after a gap, that is, a time without polls. The program does not poll
- * steadily, so its lease is made short, in order that the next gap is noticed soon.
+/* Called at a poll that comes after a gap, that is, a time without polls. The program
+ * does not poll steadily, so its lease is made short: then the next gap is noticed soon.
  */
 static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 {
@@ -326,8 +333,9 @@ static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 	return set_timer(p, now + p->lease.length);
 }
 
-/* Returns the number of polls in a row after which a lease begins. Armed CQs raise it,
- * but not above @streak_max, since the program may have forgotten that it armed them.
+/* Returns the number of polls in a row after which a lease begins. Armed CQs raise this
+ * number, but not above @streak_max, since the program may have forgotten that it armed
+ * them.
  */
 static uint32_t streak_needed(const struct rnp_policy *p)
 {
@@ -416,9 +424,10 @@ uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause 
 }
 
 /* ----------------------------------------------------------------------- posts */
-/* May the requests of this post wait for those of later posts? Only if the program is
- * expected to poll soon, because that poll then sends them without a timer. If the
- * program does not poll after all, they leave at the end of the lease.
+/* May the requests of this post be kept back, to be sent in one super-packet with those
+ * of later posts? Only if the program is expected to poll soon, because that poll then
+ * sends them without a timer. If the program does not poll after all, they leave at the
+ * end of the lease.
  */
 static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
 {
@@ -501,7 +510,7 @@ void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open)
 
 /* ------------------------------------------------------- the background thread */
 /* Did the polling thread use its processor for something else than polls since its last
- * one? If so, it is expected to do so again. If it slept or had no processor, that says
+ * poll? If so, it is expected to do so again. If it slept or had no processor, that says
  * nothing about what it will do.
  */
 static bool is_poller_busy(const struct rnp_policy *p, rn_ns now, rn_ns cpu)
@@ -522,10 +531,11 @@ unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 	return RNP_GIVE_SOCKETS | (replies(p) ? RNP_HOLD_ACKS : 0);
 }
 
-/* Reacts to the end of a lease while the program was busy with something else than polls.
- * Such a program looks at memory between its polls. If packets waited for the end
- * (@found), early leases are left out for a while or, if the lease was not an early one,
- * the program must poll for longer before it gets a lease again.
+/* Reacts to the end of a lease (the time for which the program's polls receive) while the
+ * program used its processor for something else than polls. Such a program looks at
+ * memory between its polls. If packets were waiting at the end (@found), early leases are
+ * left out for a while or, if the lease was not an early one, the program must poll for
+ * longer before it gets a lease again.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found)
 {
@@ -570,8 +580,9 @@ static bool does_poller_spin(struct rnp_cpu *c, rn_ns now, rn_ns cpu)
 	return spins;
 }
 
-/* Is looking for more packets before the sleep left out this time? The back-off ends
- * early if the polling thread used the processor before and sleeps now.
+/* Does the background thread go to sleep this time without looking for more packets? It
+ * does so on a crowded machine, and during the back-off after an expensive yield. The
+ * back-off ends early if the polling thread used the processor before and sleeps now.
  */
 static bool is_look_left_out(struct rnp_policy *p, rn_ns now, rn_ns cpu)
 {

@@ -116,9 +116,10 @@ enum {
 	 * each of which halves it, bring it below RNP_REPLIES.
 	 */
 	RNP_REPLIES_MAX = 16,
-	/* Posts. After an early lease has run out, none is taken for this number of
-	 * posts. The peer has then waited for 5 ms, a long lease; spread over so many
-	 * posts, that is less than 20 us for each.
+	/* Posts. An early lease begins with the first empty poll after a post. After such
+	 * a lease has run out, none is taken for this number of posts. The peer has then
+	 * waited for 5 ms, a long lease; spread over so many posts, that is less than 20
+	 * us for each.
 	 */
 	RNP_EARLY_BACKOFF = 256,
 
@@ -135,7 +136,8 @@ enum {
 	 */
 	RNP_CROWD_FACTOR = 64,
 
-	/* Failures. After lingering has found no packet this number of times in a row,
+	/* Failures. An event-driven program may linger, that is, poll for a moment before
+	 * it sleeps. After lingering has found no packet this number of times in a row,
 	 * the program lingers only now and then, because the events that it waits for
 	 * come later.
 	 */
@@ -151,15 +153,16 @@ enum {
 	 * waits for each of them.
 	 */
 	RNP_STREAM = 8,
-	/* Posts. After a post had to wait for the end of a lease, this number of posts
-	 * leave at once.
+	/* Posts. After requests were kept back for a poll that did not come, so that they
+	 * left only at the end of the lease, this number of posts leave at once.
 	 */
 	RNP_GATHER_BACKOFF = 64,
 	/* Bytes that a packet has at least besides its payload: those of BTH and ICRC. */
 	RNP_PACKET_OVERHEAD = 16,
 
-	/* Polls. Maximum number of short polls after a full one. The full one takes 800
-	 * instructions; spread over so many short polls, that is 6 for each of them.
+	/* Polls. Maximum number of short polls, which look only at rings in shared
+	 * memory, after a full poll. A full poll takes 800 instructions; spread over so
+	 * many short polls, that is 6 for each of them.
 	 */
 	RNP_SHORT_POLLS = 128,
 
@@ -236,10 +239,10 @@ enum {
  */
 #define RNP_NAP RN_MSEC(1)
 
-/* ns. The short polls between two full polls take no longer than this. While the program
- * polls, a datagram or a timer, which no ring shows, is noticed later by up to this time.
- * It is as long as a few yields take. It is a twentieth of the shortest ACK timeout in
- * use (67 us).
+/* ns. The short polls, which look only at rings in shared memory, take no longer than
+ * this between two full polls. While the program polls, a datagram or a timer, which no
+ * ring shows, is noticed later by up to this time. It is as long as a few yields take. It
+ * is a twentieth of the shortest ACK timeout in use (67 us).
  */
 #define RNP_SHORT_FOR RN_USEC(4)
 
@@ -314,11 +317,12 @@ enum rnp_turn {
 	RNP_LEASED,
 };
 
-/* Counts how often a practice, such as an early lease, is still left out, because it has
- * cost more than it saved. So the cost of a failure is spread over many opportunities.
+/* Counts on how many further occasions a practice, such as an early lease, is left out,
+ * because it has cost more than it saved. So the cost of a failure is spread over many
+ * occasions.
  */
 struct rnp_backoff {
-	/* opportunities that are still left out; 0: the practice is used */
+	/* occasions on which the practice is still left out; 0: it is used */
 	uint32_t left;
 };
 
@@ -436,7 +440,9 @@ struct rnp_linger {
 	struct rnp_backoff backoff;
 };
 
-/* Do threads that compute keep this one from its processor? */
+/* Finds out whether the machine is crowded: whether threads that compute keep the polling
+ * thread from getting its processor back after a yield.
+ */
 struct rnp_crowd {
 	rn_ns until; /* the machine counts as crowded until then */
 	rn_ns moved; /* time of the last packet or post */
@@ -473,8 +479,9 @@ struct rnp_policy {
 };
 
 /* ------------------------------------------------------------------------ events */
-/* What the loop has observed of the core. Each function that takes these facts says which
- * fields it reads. The struct is passed by value, so that a poll has it in registers.
+/* What the loop (progress.c) has observed of the transport core. Each function that takes
+ * these facts says which fields it reads. The struct is passed by value, so that a poll
+ * has it in registers.
  */
 struct rnp_facts {
 	bool has_acks_due;     /* there are ACKs to send */
@@ -485,15 +492,17 @@ struct rnp_facts {
 /* Initializes @p: the background thread receives (RNP_ARMED). */
 void rnp_policy_init(struct rnp_policy *p);
 
-/* Of the functions below, those without another comment return enum rnp_action. */
+/* The functions below that return unsigned return bits of enum rnp_action, unless their
+ * comment says something else.
+ */
 
 /* --- Functions to call when a thread of the program polls. */
-/* Notes that a poll begins. Return: whether ACKs leave in it. */
+/* Notes that a poll of the program begins. Return: whether ACKs are sent in this poll. */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
 
-/* Notes that the poll has received all packets that had come. Only this event and
- * lingering begin a lease, and only this event renews one: so when a lease begins, no
- * packet waits for the background thread.
+/* Notes that the poll has received all packets that had come. Leases (in which polls
+ * receive, and not the background thread) begin only here and with lingering, and are
+ * renewed only here: so when a lease begins, no packet waits for the background thread.
  *
  * @deadline: the next time at which a step is needed, or RN_NEVER; read only while the
  * sockets are on. Of @f it reads is_asked_unacked and, if rnp_policy_wants_acks() returns
@@ -511,7 +520,7 @@ static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
 	return p->turn == RNP_ARMED || (p->replies.asked && !is_asked_unacked);
 }
 
-/* Performs RNP_ACCOUNT_CPU. @cpu: CPU time that the polling thread has used. */
+/* Called for RNP_ACCOUNT_CPU. @cpu: CPU time that the polling thread has used. */
 void rnp_policy_account(struct rnp_policy *p, rn_ns cpu);
 
 /* Decides what the polling thread does before its next poll, in case this poll finds

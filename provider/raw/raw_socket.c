@@ -42,7 +42,9 @@ struct rnp_raw {
 	int tx_fd, rx_fd; /* sockets to send and to receive; -1: none */
 	/* the interface is lo, where frames that are sent are received, too */
 	bool is_loopback;
-	/* this process may set the mark on frames, and so probably may others */
+	/* this process may set SO_MARK (MARK above) on the frames that it sends, and so
+	 * probably may other processes with raw packet QPs
+	 */
 	bool has_mark;
 	uint32_t len_max;  /* bytes of the longest frame that the MTU allows */
 	uint32_t overflow; /* frames that were lost so far because rx_fd was full */
@@ -137,8 +139,9 @@ int rnp_raw_get(struct rnp_raw_link *l)
 	return 0;
 }
 
-/* Keeps the socket *@fd, so that it can be closed later without the engine lock. If too
- * many sockets are kept already, which is rare, closes it at once.
+/* Puts the socket *@fd into @l->retired, so that it can be closed later without the
+ * engine lock. If too many sockets are kept there already, which is rare, closes it at
+ * once.
  */
 static void retire(struct rnp_raw_link *l, int *fd)
 {

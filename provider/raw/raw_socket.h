@@ -77,8 +77,8 @@ void rnp_raw_remove_rule(struct rnp_raw_link *l, struct rnp_rule *rule);
 /* Stops using the sockets; QPs and rules remain, without effect. */
 void rnp_raw_shut(struct rnp_raw_link *l);
 
-/* Closes the sockets that were kept while the engine lock was held. The caller does not
- * hold that lock any more.
+/* Closes the sockets in @retired, which were only put there while the engine lock was
+ * held. The caller does not hold that lock any more.
  */
 void rnp_raw_close(const struct rnp_raw_retired *retired);
 

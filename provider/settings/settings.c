@@ -294,8 +294,8 @@ static int read_cpu(struct rnp_settings *s, char *err, size_t err_len)
 }
 
 /* Parses one word of ROCIN_PIN: "limit", "limit:SIZE" or "cost:NS". Returns the address
- * of the character after the word; NULL if the text is none of these, or if the word was
- * there before.
+ * of the character after the word; NULL if the text is none of these, or if it repeats a
+ * word.
  */
 static const char *parse_pin_word(const char *at, struct rnp_settings *s)
 {
@@ -391,8 +391,8 @@ struct rnp_budget rnp_settings_budget(const struct rnp_settings *s, uint32_t rcv
 	uint32_t most = at_least(s->gso ? rcvbuf / 16 * JOINED_SHARE : half, mtu);
 	struct rnp_budget b;
 
-	/* The size of the peer's receive buffer is not known. It is assumed to be that of
-	 * this device's, as it mostly is.
+	/* The size of the peer's receive buffer is not known. It is assumed to be the
+	 * size of this device's buffer, which it mostly is.
 	 */
 	b.window_max = at_least(at_most(s->window_max, most), mtu);
 	b.window_start = at_least(at_most(s->window_start, b.window_max), mtu);
