@@ -25,7 +25,7 @@ static bool is_zero(const union ibv_gid *gid)
 	return !memcmp(gid, &none, sizeof(none));
 }
 
-/* Is it ::ffff:a.b.c.d? */
+/* Is the GID an IPv4 address, ::ffff:a.b.c.d? */
 static bool is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t of_ipv4[12] = { [10] = 0xff, [11] = 0xff };
@@ -118,7 +118,7 @@ static void check_modify(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* --------------------------------------------------------------------- UD requests */
-/* Returns the living address handle of a request, or NULL. */
+/* Returns the AH that a UD request names, if the AH exists; else NULL. */
 static const struct rn_val_object *handle_of(const struct rn_val *v,
 					     const struct rn_val_request *r)
 {
@@ -133,7 +133,9 @@ static void check_handle(struct rn_val *v, const struct rn_val_event *e,
 	const struct rn_val_object *own = rn_val_pd_of(e->object),
 				   *its = rn_val_pd_of(ah);
 
-	/* All handles on one PD have the same number. */
+	/* All handles on one PD (the PD, its imports, parent domains) have the same
+	 * number.
+	 */
 	if (own && its && own->number != its->number)
 		rn_val_find2(v, e, RN_VAL_ADDRESSING_AH_OF_OTHER_PD, e->object, ah,
 			     "the address handle is of PD %u, and the QP of PD %u",

@@ -51,8 +51,9 @@ void rn_val_free(struct rn_val *v)
 	free(v);
 }
 
-/* The categories that have rules about an event of the data path, before the call and
- * after it. About all other events any category may have rules.
+/* The categories of rules that look at an event of the data path when the call begins
+ * (@before), and when it has returned (@after). All other events are shown to the rules
+ * of all categories.
  */
 static const struct {
 	unsigned is_listed : 1;

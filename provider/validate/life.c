@@ -47,8 +47,8 @@ static void check_use_after_destroy(struct rn_val *v, const struct rn_val_event 
 			    rn_val_name(e->object, &name));
 }
 
-/* Numbers of events of an object that the program has acknowledged. Another thread may be
- * acknowledging more of them.
+/* Numbers of events of an object that the program has acknowledged, as libibverbs counts
+ * them. Another thread may be acknowledging more of them now.
  */
 struct acked {
 	uint32_t events, async;
@@ -142,7 +142,7 @@ static void check_memory(struct rn_val *v, const struct rn_val_event *e)
 			rn_val_name(e->object, &name));
 }
 
-/* Looks whether a request may have failed because the memory of one of its SGEs is not
+/* Checks whether a request may have failed because the memory of one of its SGEs is not
  * mapped any more.
  */
 static void check_failed(struct rn_val *v, const struct rn_val_event *e)

@@ -24,8 +24,8 @@ static bool is_within(const struct rn_val_mr *mr, uint64_t addr, uint64_t len)
 	       len <= mr->len - (addr - mr->iova);
 }
 
-/* Do two objects of one device belong to different PDs? All handles on one PD have the
- * same number.
+/* Do two objects of one device belong to different PDs? All handles on one PD (the PD,
+ * its imports, parent domains) have the same number.
  */
 static bool is_of_other_pd(const struct rn_val_object *a, const struct rn_val_object *b)
 {
@@ -335,7 +335,9 @@ static void check_remote_mr(struct rn_val *v, const struct rn_val_event *e,
 		check_remote_range(v, e, mr, &mr->mr, mr->mr.access, "has");
 }
 
-/* Checks an rkey that is that of no MR: it is, or was, the rkey of a window. */
+/* Checks a request that was refused and whose rkey belongs to no MR: it is, or was, the
+ * rkey of a memory window.
+ */
 static void check_window(struct rn_val *v, const struct rn_val_event *e,
 			 const struct rn_val_object *peer)
 {
@@ -362,8 +364,9 @@ static void check_window(struct rn_val *v, const struct rn_val_event *e,
 			     (unsigned long long)wr->remote_addr);
 }
 
-/* Finds out why the other end has refused access, if it is in this process or in one that
- * publishes its objects. The rkeys of windows of other processes are not known.
+/* Finds out why the peer has refused access, if the QP of the peer is in this process or
+ * in one that runs under the validation layer, too, and so publishes its objects. The
+ * rkeys of windows of other processes are not known.
  */
 static void check_completion(struct rn_val *v, const struct rn_val_event *e)
 {

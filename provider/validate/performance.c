@@ -70,7 +70,9 @@ static void check_cq(struct rn_val *v, const struct rn_val_event *e)
 			    (unsigned long long)cq->entries);
 }
 
-/* Is a message short enough to be inline, and of a kind that can be? */
+/* Does a request send data that is short enough to be inline, with an opcode that may
+ * have inline data?
+ */
 static bool is_small(const struct rn_val_qp *qp, const struct rn_val_request *r)
 {
 	uint64_t len = rn_val_length_of(r);

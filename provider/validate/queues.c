@@ -92,8 +92,9 @@ static void check_receives_of_peer(struct rn_val *v, const struct rn_val_event *
 }
 
 enum {
-	/* number of requests posted after a failed one; more than that were not posted
-	 * before the program could see the failure
+	/* Number of requests posted behind a failed one from which on the program counts
+	 * as one that ignores failures: it may have posted fewer before it could see the
+	 * failure.
 	 */
 	IGNORED = 64
 };
@@ -196,9 +197,9 @@ static void check_modify_srq(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------------ completions */
-/* Checks that a CQ has room for the completions of all outstanding requests. The requests
- * of this post count, as the call has returned, except for those that were refused. Those
- * in posts of other threads that have not returned yet (cq.unsure) do not count.
+/* Checks that a CQ has room for the completions of all outstanding requests. The call has
+ * returned, so those requests of this post count that were not refused. Requests in posts
+ * of other threads that have not returned yet (cq.unsure) do not count.
  */
 static void check_room(struct rn_val *v, const struct rn_val_event *e,
 		       const struct rn_val_object *cq)
@@ -320,8 +321,9 @@ static void check_end_of_qp(struct rn_val *v, const struct rn_val_event *e)
 	const struct rn_val_object *o = e->object, *peer = rn_val_own_peer_of(v, o);
 	struct rn_val_text name, peer_name;
 
-	/* A message that arrived after these requests may be the answer to them, and
-	 * shows that they were carried out.
+	/* If a message of the peer has arrived after these requests were posted
+	 * (has_reply), it may be the answer to them, and shows that they were carried
+	 * out.
 	 */
 	if (o->qp.state == IBV_QPS_RTS && o->qp.send.count && !has_signaled(&o->qp) &&
 	    !o->qp.tally.has_reply)

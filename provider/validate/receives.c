@@ -83,8 +83,8 @@ static const struct rn_val_wr *first_waiting(const struct rn_val_event *e,
 	return first;
 }
 
-/* Checks the RNR NAKs that a QP has received. The finding has the stack of the post, as
- * that of the poll would not help.
+/* Checks the RNR NAKs that a QP has received. The finding shows the stack of the post,
+ * because the stack of the poll, which has noticed the NAKs, would not help.
  */
 static void check_received(struct rn_val *v, const struct rn_val_event *e)
 {

@@ -49,8 +49,8 @@ static void ask_for_qp(struct rn_val *v, struct rn_val_object *o)
 		fill_qp(o->qp.remote, &end);
 }
 
-/* Asking takes long. So if the same event happens often, other processes are asked again
- * only when its count has doubled.
+/* Asking other processes takes long. So if the same event happens often, they are asked
+ * again only when the number of these events has doubled.
  */
 static bool is_often(uint32_t then, uint32_t now)
 {
@@ -69,7 +69,9 @@ static bool lacks_right(const struct rn_val_object *o, const struct rn_val_event
 	return false;
 }
 
-/* Returns the QP about whose other end the event makes it necessary to ask, or NULL. */
+/* Returns the QP whose peer the event @e makes it necessary to ask other processes for;
+ * NULL: none.
+ */
 static struct rn_val_object *asker(const struct rn_val_event *e)
 {
 	struct rn_val_object *o = e->object;

@@ -54,8 +54,8 @@ static const struct transition transitions[] = {
 	  .raw = { 0, RATE } },
 };
 
-/* Is it a transition that the table does not list, other than those to RESET and ERR,
- * which are allowed from any state?
+/* Is the transition allowed, although the table of transitions does not list it?
+ * Transitions to RESET and ERR are allowed from any state.
  */
 static bool is_other_transition(enum ibv_qp_state from, enum ibv_qp_state to)
 {
@@ -167,7 +167,9 @@ static void check_refused(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------- what is refused */
-/* The attributes of the device may be lower; these are the limits of the fields. */
+/* Returns the name and range of an attribute whose value does not fit its field; NULL:
+ * all fit. (The limits of a device may be lower than those of the fields.)
+ */
 static const char *find_out_of_range(const struct ibv_qp_attr *a, int mask)
 {
 	const struct {

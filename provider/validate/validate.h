@@ -318,8 +318,8 @@ struct rn_val_rnr {
 	/* AETH of the newest RNR NAK received: MSN, and code of the RNR timer */
 	uint32_t msn;
 	uint8_t timer;
-	/* number of requests that were outstanding when it came, and the wr_id of the
-	 * oldest of them
+	/* number of requests that were outstanding when that NAK came, and the wr_id of
+	 * the oldest of them
 	 */
 	uint32_t waiting;
 	uint64_t wr_id;
@@ -381,7 +381,9 @@ struct rn_val_event {
 			bool is_safe; /* ibv_fork_init() was called */
 		} fork;
 		struct {
-			/* polls are under way that the layer has not been told of yet */
+			/* polls are under way that the validation layer has not been told
+			 * of yet
+			 */
 			bool is_polling;
 		} cq_event;
 	};
@@ -427,7 +429,7 @@ struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg);
 void rn_val_free(struct rn_val *v);
 
 /* Sets a function that says whether the program has memory at all addresses of a range.
- * Without one all ranges count as there.
+ * Without such a function, all ranges count as mapped.
  */
 typedef bool rn_val_probe(uint64_t addr, uint64_t len);
 void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
@@ -438,8 +440,8 @@ void rn_val_set_probe(struct rn_val *v, rn_val_probe *is_mapped);
  */
 void rn_val_set_fork_probe(struct rn_val *v, rn_val_probe *is_copied);
 
-/* Objects of other processes on this host that also run under the layer. Each process
- * publishes its QPs and MRs (provider/abi/watch_ends.c).
+/* Objects of other processes on this host whose verbs calls are validated, too. Each such
+ * process publishes its QPs and MRs (provider/abi/watch_ends.c).
  */
 enum rn_val_end_kind {
 	RN_VAL_END_NONE,
@@ -489,8 +491,8 @@ struct rn_val_ends {
 			struct rn_val_end *found);
 };
 
-/* Sets these functions; without them only objects of this process are known. @ends: is
- * not copied, so it must stay valid.
+/* Sets the functions that look for objects of other processes; without them only objects
+ * of this process are known. @ends is not copied, so it must stay valid.
  */
 void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends);
 
@@ -500,9 +502,9 @@ void rn_val_set_ends(struct rn_val *v, const struct rn_val_ends *ends);
 struct rn_val_object *rn_val_lookup(const struct rn_val *v, const void *handle);
 
 /* Returns true if an object that is about to be destroyed (RN_VAL_DESTROY) has events
- * that were taken and not acknowledged. The call waits for them, so the caller may wait
- * for a while before it reports the event: an event that is still there then counts as
- * one that nobody will acknowledge.
+ * that the program has fetched and not acknowledged. Destroying it would wait for the
+ * acknowledgements. So the caller may wait for a while before it reports the event:
+ * events that are still not acknowledged then count as forgotten.
  */
 bool rn_val_is_unacked(const struct rn_val *v, const struct rn_val_event *e);
 

@@ -8,9 +8,9 @@
 #include "rocin/hash.h"
 
 /* ----------------------------------------------------------------- findings */
-/* Counts a finding. Occurrences of the same rule with the same stack are one finding. If
- * there is no stack, occurrences about the same object are one. A leak has no call of its
- * own, so it has the stack of the call that created the object.
+/* The number of occurrences of one finding. Occurrences of the same rule with the same
+ * stack are one finding. If there is no stack, occurrences about the same object are one.
+ * A leak has no call of its own, so it has the stack of the call that created the object.
  */
 struct rn_val_count {
 	struct rn_val_count *next; /* next entry in the same bucket */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* handles.c - which QPs may take the receives of an SRQ, and the several handles that a
- * target QP of XRC may have.
+/* handles.c - which QPs may take receives of which SRQ, and the handles on an XRC target
+ * QP, of which there may be several.
  *
  * An SRQ is in use while one of its QPs is neither in RESET nor in ERR. Every target QP
  * of an XRC domain may use all SRQs of that domain.

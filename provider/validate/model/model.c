@@ -46,8 +46,8 @@ static struct rn_val_wr *push(struct rn_val_queue *q)
 	return slot(q, q->count++);
 }
 
-/* Adds @more, which may be negative, to the number of completions that outstanding
- * requests can add to a CQ.
+/* Adds @more, which may be negative, to the number of completions that the outstanding
+ * requests may still add to a CQ.
  */
 static void promise(struct rn_val_object *cq, int more)
 {
@@ -91,7 +91,7 @@ static void drop_at(struct rn_val *v, struct rn_val_queue *q, uint32_t at,
 	if (at) {
 		struct rn_val_wr dropped = *slot(q, at);
 
-		/* The entries before it move up by one place. */
+		/* The entries before entry @at move up by one place. */
 		for (uint32_t i = at; i > 0; i--)
 			*slot(q, i) = *slot(q, i - 1);
 		*slot(q, 0) = dropped;
@@ -106,9 +106,9 @@ static void empty_queue(struct rn_val *v, struct rn_val_queue *q,
 		drop_first(v, q, cq);
 }
 
-/* Finds the oldest request with that wr_id. Several requests may have the same wr_id. A
- * successful completion belongs to a signaled request, and in a send queue the requests
- * before it have completed, too.
+/* Finds the oldest request with that wr_id. Several requests may have the same wr_id.
+ * @is_telling: only a signaled request counts, as the completion is successful; in a send
+ * queue the requests before it have completed, too.
  */
 static struct rn_val_wr *find_wr(struct rn_val_queue *q, uint64_t wr_id, bool is_telling,
 				 uint32_t *at)
@@ -334,8 +334,8 @@ static struct rn_val_object *make(struct rn_val *v, const struct rn_val_event *e
 
 	if (!o)
 		return NULL;
-	/* The layer is not told when a channel is destroyed. If another object has the
-	 * same address now, the channel was destroyed before.
+	/* The validation layer is not told when a channel is destroyed. If another object
+	 * has the same address now, the channel was destroyed before.
 	 */
 	if (rn_val_is(old, RN_VAL_CHANNEL))
 		end_object(v, old, 0);
@@ -374,7 +374,9 @@ void rn_val_model_free(struct rn_val *v)
 }
 
 /* -------------------------------------------------------------------- posts */
-/* Sets all members but the entries behind the last SGE, which nobody looks at. */
+/* Sets all members of @wr. Of the array @wr->sge it sets only as many elements as the
+ * request has SGEs; the others are not used.
+ */
 static void fill_wr(struct rn_val_wr *wr, const struct rn_val_request *r, uint32_t stack)
 {
 	wr->wr_id = r->wr_id;
@@ -434,8 +436,9 @@ static void begin_receives(struct rn_val *v, struct rn_val_object *o,
 	}
 }
 
-/* Removes requests that the device has refused: the newest ones, which have the wr_ids of
- * the refused ones.
+/* Removes from the model the requests of a post that the device has refused. Their wr_ids
+ * may occur several times in the queue; the newest requests with these wr_ids are
+ * removed.
  */
 static void take_back(struct rn_val *v, struct rn_val_queue *q,
 		      const struct rn_val_event *e, struct rn_val_object *cq)
@@ -458,7 +461,9 @@ static void take_back(struct rn_val *v, struct rn_val_queue *q,
 	}
 }
 
-/* Notes that a key has become invalid. */
+/* Notes that the rkey of a memory window was invalidated. Does nothing if @rkey is not
+ * the present rkey of a window.
+ */
 static void invalidate(const struct rn_val *v, const struct rn_val_object *qp,
 		       uint32_t rkey)
 {
@@ -542,8 +547,8 @@ static bool is_telling(const struct rn_val_completion *c)
 	return !c->is_recv && c->wc->status == IBV_WC_SUCCESS;
 }
 
-/* May the completion be that of a receive from an SRQ of XRC? If its QP was destroyed,
- * that is not known.
+/* May the completion be that of a receive from an SRQ of an XRC domain? It may if the QP
+ * of the completion is not known, because it was destroyed.
  */
 static bool may_be_of_xrc(const struct rn_val_event *e)
 {
@@ -711,8 +716,8 @@ static void end_reg(struct rn_val *v, struct rn_val_object *o,
 	}
 }
 
-/* Has a completion come since the CQ was armed? Not known if it was armed for solicited
- * events only.
+/* Has a completion come since the CQ was armed? If it was armed for solicited events
+ * only, that is not known, and the result is false.
  */
 static bool has_come(const struct rn_val_cq *cq, uint32_t waiting)
 {

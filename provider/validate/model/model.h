@@ -3,8 +3,8 @@
  * that rules look at.
  *
  * When an event is reported, the rules see the model as it was before that event, except
- * that an object which the event created is in it already. The members `tally' belong to
- * the rules, which change nothing else.
+ * that an object which the event created is in it already. Rules change nothing in the
+ * model except the members `tally', which belong to them.
  */
 #ifndef RN_VALIDATE_MODEL_H
 #define RN_VALIDATE_MODEL_H
@@ -87,8 +87,8 @@ struct rn_val_qp {
 	struct ibv_qp_attr attr;
 	int mask;
 	bool is_to_self; /* its destination is an address of its own device */
-	/* Whether other processes were asked for the QP at the other end of the
-	 * connection (watch_ends.c).
+	/* Were other processes asked for the QP at the other end of the connection
+	 * (watch_ends.c)?
 	 */
 	bool has_asked;
 	/* the peer QP as the process that owns it described it; NULL: no process did */
@@ -261,7 +261,9 @@ enum {
 	RN_VAL_BUCKETS = 4096
 };
 
-/* A WRITE of which the program does not know yet whether it was carried out. */
+/* A WRITE that was posted, and of which no completion has shown yet that it was carried
+ * out.
+ */
 struct rn_val_write {
 	const struct rn_val_object *qp;
 	uint64_t addr, len;
@@ -279,8 +281,9 @@ struct rn_val {
 	struct rn_val_object
 		*numbered[RN_VAL_BUCKETS]; /* living QPs, MRs and MWs by number */
 	struct rn_val_object *mr_at[RN_VAL_BUCKETS]; /* living MRs by address */
-	struct rn_val_object *last_mr; /* the last search by lkey found it; or NULL */
-	struct rn_val_object *living;  /* the newest living object */
+	/* the MR that the last search by lkey has found; or NULL */
+	struct rn_val_object *last_mr;
+	struct rn_val_object *living; /* the newest living object */
 	/* ends of the list of destroyed objects; number of objects in it */
 	struct rn_val_object *oldest_gone, *newest_gone;
 	uint32_t gone;

@@ -146,7 +146,9 @@ const struct rn_val_object *rn_val_poster_of(const struct rn_val *v,
 
 	if (!o->outstanding)
 		return NULL;
-	/* The newest request is mostly still outstanding. */
+	/* The newest request is mostly still outstanding, so the queue to which it was
+	 * posted is looked at first.
+	 */
 	by = rn_val_lookup(v, o->named_by);
 	if (by && !by->is_gone && is_poster(by, o->life))
 		return by;
