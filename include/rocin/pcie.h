@@ -120,7 +120,7 @@ enum rn_mtt_table {
 /* Knob nic.wqe: how a NIC gets the WQEs of a send queue. */
 enum rn_nic_wqe {
 	RN_WQE_GIVEN,	  /* "given": it gets them from the verbs call, without TLPs */
-	RN_WQE_FETCHED,	  /* "fetched": it reads them behind a doorbell */
+	RN_WQE_FETCHED,	  /* "fetched": it reads them after a doorbell write */
 	RN_WQE_BLUEFLAME, /* "blueflame": a doorbell for one short WQE carries it */
 };
 

@@ -312,8 +312,8 @@ struct rnp_engine {
 	struct rnp_raw_link raw; /* Ethernet frames of raw packet QPs */
 	struct rnp_policy policy;
 	rn_ns descriptors_seen; /* time of the last poll that checked the descriptors */
-	/* CPU-time clock of the thread whose poll renewed the lease last (the time for
-	 * which polls, not the background thread, receive)
+	/* CPU-time clock of the thread whose poll renewed the lease last. (A lease is a
+	 * time for which polls receive, and not the background thread.)
 	 */
 	clockid_t poller;
 	/* processor on which a real-time thread polled last; -1: not known */
@@ -454,8 +454,9 @@ void rnp_progress_deadline(struct rnp_engine *e, rn_ns now);
  */
 void rnp_progress_perform(struct rnp_engine *e, unsigned todo);
 
-/* Performs RNP_GIVE_SOCKETS: from now on the background thread receives. Receives the
- * packets that came in the meantime. Return: number of super-packets received.
+/* Performs RNP_GIVE_SOCKETS: switches the sockets on, so that the background thread
+ * receives from now on, and then receives the packets that came before. @todo: the
+ * actions of which this is one. Return: number of super-packets received.
  */
 unsigned rnp_progress_give_sockets(struct rnp_engine *e, rn_ns now, unsigned todo);
 

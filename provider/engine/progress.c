@@ -450,8 +450,8 @@ static void limit_acks(struct rnp_engine *e, rn_ns now)
 }
 
 /* Lets the simulated PCIe accesses of received packets proceed while the program does not
- * poll. A wake-up of the background thread for each access would take too long: on a busy
- * machine they could exceed the peer's timeout.
+ * poll. If each access woke the background thread instead, these wake-ups could together
+ * take longer than the peer's timeout on a busy machine.
  */
 static void move_memory(struct rnp_engine *e, rn_ns now)
 {
@@ -851,8 +851,8 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 	limit_acks(e, now);
 }
 
-/* Performs a step of the background thread while the thread waits for packets
- * (RNP_ARMED).
+/* Performs a step in the background thread, which was woken, in the state RNP_ARMED: this
+ * thread receives, and not the program's polls.
  */
 static void serve_armed(struct rnp_engine *e, rn_ns now)
 {

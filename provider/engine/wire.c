@@ -339,8 +339,8 @@ void rnp_icmp_probe_end(struct rnp_icmp_probe *k)
 	k->fd = -1;
 }
 
-/* Counts a refusal by the host of a peer, and logs it unless the last logged refusal came
- * from the same host.
+/* Counts that the ICMP probe was refused: the host of a peer does not take packets to
+ * port 4791. Logs it unless the last logged refusal came from the same host.
  */
 static void log_refusal(struct rnp_engine *e, int err)
 {

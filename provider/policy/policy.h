@@ -88,8 +88,9 @@ struct rnp_lease_times {
 	 * a program makes that polls only now and then.
 	 */
 	uint32_t streak;
-	/* Polls. Upper limit of the number of polls that a lease needs, which grows when
-	 * a program has often stopped polling: 8 ms of polling, as much as @steady.
+	/* Polls. The number of polls in a row after which a lease begins grows when the
+	 * program has often stopped polling. This is its upper limit: 8 ms of polling, as
+	 * much as @steady.
 	 */
 	uint32_t streak_max;
 };
@@ -566,14 +567,15 @@ struct rnp_post {
 
 unsigned rnp_policy_post(struct rnp_policy *p, rn_ns now, const struct rnp_post *post);
 
-/* Notes that requests were posted to @qp and not held, and that the loop has sent
+/* Notes that requests were posted to @qp, without RNP_HOLD, and that the loop has sent
  * packets. Of @f it reads has_acks_due and is_asked_unacked, which here is about @qp.
  */
 void rnp_policy_posted(struct rnp_policy *p, rn_ns now, const struct rn_qp *qp,
 		       struct rnp_facts f, struct rnp_counts counts);
 
-/* Notes that the loop has sent packets. @work: packets of held requests were among them.
- * @is_open: the last super-packet is kept open for more packets.
+/* Notes that the loop has sent packets. @work: packets of requests that were held
+ * (RNP_HOLD) were among them. @is_open: the last super-packet is kept open for more
+ * packets.
  */
 void rnp_policy_sent(struct rnp_policy *p, rn_ns now, bool work, bool is_open);
 

@@ -200,8 +200,8 @@ static int set_filter(const struct rnp_raw *raw, int fd)
 {
 	const uint32_t type = (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE);
 	const uint32_t mark = (uint32_t)(SKF_AD_OFF + SKF_AD_MARK);
-	/* If this process cannot set the mark, others probably cannot either: receive
-	 * all frames.
+	/* If this process cannot set the mark, other processes with raw packet QPs
+	 * probably cannot either. Then unmarked outgoing frames are received, too.
 	 */
 	uint8_t unmarked = raw->has_mark || raw->is_loopback ? 1 : 0;
 	struct sock_filter code[] = {

@@ -53,7 +53,7 @@ void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin)
 	pthread_once(&once, watch_fork);
 	if (!origin)
 		pthread_mutex_lock(&open_lock);
-	/* without an origin, rnp_open_with() holds the lock */
+	/* with an origin, rnp_open_with() holds @open_lock already */
 	ctx->file = origin ? origin->file : ++last_file;
 	LIST_INSERT_HEAD(&open_contexts, ctx, open);
 	if (!origin)
@@ -314,8 +314,8 @@ void rnp_context_close(struct rnp_context *ctx)
 /* ------------------------------------------------------------------ imported objects */
 typedef void *import_fn(struct rnp_context *ctx, struct rnp_context *member, void *arg);
 
-/* Calls @fn for each context that shares the open file of @ctx (its family), with the
- * lock of the list and the engine lock held, until a call returns an object. Returns that
+/* Calls @fn for each context that shares the open file of @ctx (its family), with
+ * @open_lock and the engine lock held, until a call returns an object. Returns that
  * object, or NULL with errno.
  */
 static void *ask_family(struct rnp_context *ctx, import_fn *fn, void *arg)

@@ -212,9 +212,10 @@ static bool may_send(const struct rn_cm_conn *conn)
 	return conn->is_proven || conn->credit > 0;
 }
 
-/* May the connection's last message be sent once more? An address that is not proven has
- * a limited credit of copies. The last of these is saved for the last of the early
- * retries, since whatever lost the others may be over by then.
+/* May the connection's last message be sent once more? If the peer's address may be
+ * forged, only a limited number of messages (the credit) may be sent to it. The last of
+ * these is kept for the last early retry, because by then the network may have recovered
+ * from what lost the others.
  */
 static bool may_repeat(const struct rn_cm_conn *conn)
 {
@@ -645,8 +646,8 @@ static void repeat(struct rn_cm *cm, struct rn_cm_conn *conn)
 
 /* Does a packet of the peer's QP take the place of an RTU that was lost? The RTU may
  * never come: by the specification the active side does not repeat it once it uses its QP
- * (12.9.7.2, state REP Sent). And if its address is not proven, it gets too few copies of
- * the REP to send another RTU.
+ * (12.9.7.2, state REP Sent). And if the address of the active side is not proven, too
+ * few copies of the REP are sent to it to make it send another RTU.
  */
 static bool has_request(const struct rn_cm *cm, const struct rn_cm_conn *conn)
 {

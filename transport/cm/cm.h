@@ -218,8 +218,8 @@ struct rn_cm_conn *rn_cm_find_peer(struct rn_cm *cm, const struct rn_gid *addr,
 struct rn_cm_conn *rn_cm_find_qpn(struct rn_cm *cm, const struct rn_gid *addr,
 				  uint64_t guid, uint32_t qpn);
 
-/* Note that the connection is about to change. Every function that looks up a connection
- * to work on it calls this first.
+/* Note that the connection is about to change, so that rn_cm_next_changed() reports it.
+ * Every function that looks up a connection to work on it calls this first.
  */
 static inline void rn_cm_touch(struct rn_cm *cm, struct rn_cm_conn *conn)
 {
@@ -232,8 +232,8 @@ void rn_cm_index_id(struct rn_cm *cm, struct rn_cm_conn *conn);
 
 /* ---- Functions for all messages (cm.c) ---- */
 
-/* Note that a request, or a copy of one, has come from the peer's address: unless that is
- * proven, it may now be sent RN_CM_AMPLIFICATION messages more.
+/* Note that a request, or a copy of one, has come from the peer's address. If that
+ * address is not proven, RN_CM_AMPLIFICATION more messages may be sent to it now.
  */
 void rn_cm_credit(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn);
 

@@ -276,9 +276,10 @@ static uint32_t build_work(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 
 /* Builds the acknowledgement of @qp that is sent together with its requests. It is sent
  * behind the last request: being shorter, it can be the last packet of the same
- * super-packet, and the peer processes a super-packet from its end. It is not sent behind
- * a request that fills the window: a program that polls for the acknowledgement would
- * find it and stop polling before the remaining requests have arrived.
+ * super-packet. (The peer's engine hands an ACK at the end of a super-packet to its core
+ * first.) It is not sent behind a request that fills the window: a program that polls for
+ * the acknowledgement would find it and stop polling before the remaining requests have
+ * arrived.
  */
 static uint32_t build_along(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
@@ -296,8 +297,8 @@ static bool may_go_along(const struct rn_qp *qp, unsigned what)
  * notified of the request (it takes a receive WQE), and both packets cannot be in one
  * super-packet. Programs rely on the behaviour of hardware: the acknowledgement of a
  * request arrives before any answer of the peer's program, so when they receive the
- * answer, their own request has completed. (Otherwise tgt takes an iSER command for a
- * part of the login.)
+ * answer, their own request has completed. (Without this, the iSCSI target tgt takes an
+ * iSER command for a part of the login.)
  */
 static bool goes_ahead(const struct rn_qp *qp, unsigned what)
 {

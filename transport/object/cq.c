@@ -374,8 +374,8 @@ static uint8_t syndrome_of(const struct rn_qp *qp, const struct rn_completion *c
 	return syndrome ? syndrome : RN_SYN_OTHER;
 }
 
-/* Is the CQ full? In a replay no program takes CQEs, so the answer comes from the
- * recording.
+/* Is the CQ full? In a replay of a recording no program polls CQEs, so the answer comes
+ * from the recording (rn_call_hook.cq_full()).
  */
 static bool is_full(const struct rn_dev *dev, const struct rn_cq *cq)
 {

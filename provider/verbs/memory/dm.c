@@ -138,7 +138,9 @@ static int add_to_device(struct rnp_context *ctx, struct rnp_dm *dm)
 
 	if (rc)
 		return rc;
-	/* repeated, as the program may have replaced our signal handler */
+	/* Called again before each addition: the program may have installed a signal
+	 * handler in place of that of the memory guard.
+	 */
 	(void)rn_mem_direct_init();
 	rc = rnp_pcie_dm_add(rnp_engine_pcie(ctx->engine), dm->addr, dm->room);
 	if (rc) {

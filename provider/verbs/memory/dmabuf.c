@@ -26,7 +26,7 @@ struct window {
 	size_t map_len;
 };
 
-/* Makes the checks of the manual page and of the kernel. */
+/* Checks the arguments as the manual page ibv_reg_mr(3) and the kernel do. */
 static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
@@ -45,8 +45,8 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 }
 
 /* Returns the size of the file @fd in bytes, or a negative number. A dma-buf tells its
- * size by lseek() only; lseek() is not used for a regular file, as that would change its
- * position.
+ * size by lseek() only; lseek() is not used for a regular file, as that would move the
+ * file position, which the program uses.
  */
 static int64_t size_of(int fd)
 {

@@ -46,9 +46,10 @@ static int populate_pages(uintptr_t first, size_t len, bool write)
 	return 0;
 }
 
-/* Finds out whether madvise() can populate pages, by trying it with memory that is
- * certainly there: The errno of a later call would not tell: an old kernel returns EINVAL
- * because it does not know the advice, a new one if the memory lacks the access right.
+/* Finds out whether madvise() can populate pages (MADV_POPULATE_WRITE), by trying it
+ * with a page that is certainly there. The errno of a later call would not tell: an old
+ * kernel returns EINVAL because it does not know the advice, a new one if the memory
+ * lacks the access right.
  */
 static void find_out(void)
 {
@@ -224,7 +225,9 @@ static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 {
 	int rc = rn_mr_init(&mr->core, attr);
 
-	/* makes our signal handler the first again, if the program has set one */
+	/* puts the signal handler of the memory guard first again, if the program has
+	 * installed one of its own
+	 */
 	(void)rn_mem_direct_init();
 	if (!rc && !mr->dm)
 		rc = rnp_pcie_region_add(rnp_engine_pcie(e), attr->key, attr->iova_base,
@@ -247,7 +250,7 @@ static void leave_device(struct rnp_engine *e, struct rnp_mr *mr)
 		rnp_pcie_region_remove(rnp_engine_pcie(e), mr->core.lkey);
 }
 
-/* Describes the region in its record. The engine lock is held. */
+/* Returns the record of the region for the statistics page. The engine lock is held. */
 static struct rn_stats_object describe(const struct rnp_context *ctx,
 				       const struct rn_mr_attr *attr)
 {
@@ -625,7 +628,9 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 		free_region(mr);
 }
 
-/* Frees the memory of a handle without lock, see rnp_lock_to_destroy(). */
+/* Frees the memory of a handle when rnp_lock_to_destroy() has taken no lock: in a fork()
+ * child, or if the context was closed.
+ */
 static int forget_copy(struct rnp_context *ctx, struct rnp_mr *mr)
 {
 	if (!mr)

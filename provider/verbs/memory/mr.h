@@ -166,7 +166,9 @@ struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_att
 int rnp_free_dm(struct ibv_dm *base);
 struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
 			     size_t length, unsigned int access);
-/* Removes the memory from the device; only after all its regions. */
+/* Removes device memory from the device. The caller must have removed all its regions
+ * before.
+ */
 void rnp_dm_detach(struct rnp_dm *dm);
 void rnp_dm_release(struct rnp_dm *dm, unsigned holders);
 /* Creates a handle in @context by which the program copies to and from the device memory

@@ -357,7 +357,9 @@ static void *alloc_ours(size_t len, size_t align)
 	return addr ? memset(addr, 0, len) : NULL;
 }
 
-/* Allocates memory of the program, which is not pinned yet. */
+/* Allocates the memory of a buffer: by the allocator of the parent domain @pd if it has
+ * one, otherwise by the plugin. Does not count it as pinned. Returns 0 or -ENOMEM.
+ */
 static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 {
 	const struct rnp_pd_handle *h = (const struct rnp_pd_handle *)pd;

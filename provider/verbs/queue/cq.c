@@ -296,7 +296,9 @@ static int exchange_ring(struct rnp_cq *cq, struct rnp_buffer *ring, uint32_t ca
 	move_cqes(cq, ring->addr, capacity);
 	cq->ring_mem = *ring;
 	cq->ring = ring->addr;
-	/* Pairs with note_empty_poll() in poll.c, which has no lock. */
+	/* rn_cq_move() stores the address of the ring atomically, because
+	 * note_empty_poll() in poll.c loads it without a lock.
+	 */
 	rn_cq_move(&cq->core, (uintptr_t)ring->addr, capacity);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.cqe = (int)capacity;

@@ -53,7 +53,9 @@ struct rnp_cq {
 	bool single_threaded;
 	/* the CQE that the program reads between ibv_start_poll() and ibv_end_poll() */
 	struct rn_cqe current;
-	/* Time of day of @current, after the program has read it; guarded as @current. */
+	/* @wall_ns: @current's time of completion as time of day; valid if @has_wall_ns,
+	 * that is, once the program has asked for it. Guarded like @current.
+	 */
 	struct rnp_wall_clock wall;
 	uint64_t wall_ns;
 	bool has_wall_ns;

@@ -130,8 +130,9 @@ static struct rnp_wall_clock enclose_narrowly(void)
 	return best;
 }
 
-/* Can both ranges contain the same offset? They are compared with wrap-around, since an
- * offset may be negative if the wall clock is behind.
+/* Do the ranges in @a and @b, in which the offset between the clocks lies, overlap? They
+ * are compared with wrap-around, since an offset may be negative if the wall clock is
+ * behind.
  */
 static bool can_be_equal(const struct rnp_wall_clock *a, const struct rnp_wall_clock *b)
 {
@@ -259,7 +260,9 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
  */
 static void note_empty_poll(struct rnp_cq *cq)
 {
-	/* Pairs with rnp_resize_cq(), as the lock is not held. */
+	/* The load is atomic, because rnp_resize_cq() may replace the ring at the same
+	 * time; the lock of the CQ is not held.
+	 */
 	rnp_pcie_polled_empty(rnp_engine_pcie(cq->ctx->engine),
 			      __atomic_load_n(&cq->core.ring, __ATOMIC_RELAXED));
 }

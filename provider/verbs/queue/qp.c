@@ -499,7 +499,10 @@ static void scrub_qp(void *object)
 {
 	struct rnp_qp *qp = object;
 
-	qp->handle.was_named = false; /* no thread can hold the lock of its requests */
+	/* @was_named = false lets rnp_wr_fini() destroy the lock of ibv_wr_start(): after
+	 * the quarantine no thread holds it any more
+	 */
+	qp->handle.was_named = false;
 	rnp_wr_fini(qp);
 }
 

@@ -322,7 +322,10 @@ static struct rnp_qp *find_queue(const struct rnp_context *ctx, const struct ibv
 	return queue;
 }
 
-/* Fails with EINVAL if the work queue was destroyed meanwhile. */
+/* Changes the state of @queue, the hidden QP that implements a work queue. @more: further
+ * IBV_QP_* flags of attributes that are set. Fails with EINVAL if the work queue was
+ * destroyed meanwhile.
+ */
 static int move_queue(struct rnp_qp *queue, enum ibv_qp_state state, int more)
 {
 	struct ibv_qp_attr attr = { .qp_state = state, .port_num = 1 };

@@ -87,7 +87,9 @@ static inline struct rnp_counters *to_rnp_counters(struct ibv_counters *counters
 /* ---------------------------------------- functions for flow rules, counters and WQs */
 struct ibv_flow *rnp_create_flow(struct ibv_qp *base, struct ibv_flow_attr *attr);
 int rnp_destroy_flow(struct ibv_flow *base);
-/* Removes a flow rule from the device; only before its QP. */
+/* Removes a flow rule from the device. The caller must do this before it removes the QP
+ * of the rule.
+ */
 void rnp_flow_detach(struct rnp_flow *flow);
 struct ibv_counters *rnp_create_counters(struct ibv_context *context,
 					 struct ibv_counters_init_attr *attr);
