@@ -22,7 +22,7 @@ enum {
 	RCVBUF_STOCK = 212992, /* default of net.core.rmem_default */
 	EXIT_TRIES = 50,
 	/* bytes. An engine and its device get whole pages, so that they share none with
-	 * memory of the program, whose pages the sanitizer may close.
+	 * memory of the program: the PCIe sanitizer may protect the pages of that.
 	 */
 	PAGE = 4096,
 };
@@ -92,8 +92,9 @@ void rnp_process_lock(struct rnp_process *p)
 	if (atomic_load(&p->epoch) != 0)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	/* The epoch is the time at which this process first used Rocin. A process that it
-	 * was forked from began to do so earlier, so that one's epoch differs.
+	/* The epoch is the time at which this process first used Rocin. If it was forked
+	 * from a process that used Rocin, that process began earlier and so has another
+	 * epoch.
 	 */
 	atomic_store(&p->epoch, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 }
@@ -611,9 +612,10 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 
 /* -------------------------------------------------------------- multicast groups */
 /* Joins a multicast group by @sock, a socket of this process. The sockets of rocind,
- * which own port 4791 of the device's addresses, would not do: the kernel passes a packet
- * to such an address to one socket, while every member of a group must get each packet.
- * From sockets that have joined the group each gets a copy, also those of other users.
+ * which own port 4791 of the device's addresses, cannot be used: the kernel passes a
+ * packet to such an address to one socket, while every member of a group must get each
+ * packet. Of sockets that have joined the group each gets a copy, also those of other
+ * users.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {
@@ -674,7 +676,7 @@ static void __attribute__((destructor)) send_last_at_exit(void)
 {
 	struct rnp_process *process = process_if_any();
 
-	/* In a fork() child the list is empty. */
+	/* In a fork() child the list of engines is empty. */
 	if (!process || !try_hard(try_mutex, &process->lock))
 		return;
 	for (struct rnp_engine *e = process->engines; e; e = e->next) {

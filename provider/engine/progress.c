@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* progress.c - the loop around the policy: it observes, tells the policy what has
- * happened, and performs the actions that the policy asks for. In this order: the time;
- * one step of the device (receive, run the core, send, handle events); and who makes
- * steps: the program's threads in polls and posts, and the background thread when it is
- * woken. policy.h decides which thread receives, when a lease begins and ends, and when a
- * post or an ACK leaves.
+ * happened, and performs the actions that the policy asks for. The policy (policy.h)
+ * decides which thread receives, when a lease begins and ends, and when a post or an ACK
+ * leaves. The parts of this file, in their order: reading the time; one step of the
+ * device (receive, run the core, send, handle events); and those who make steps, that is,
+ * the program's threads in polls and posts, and the background thread when it is woken.
  *
  * - No packet is lost when receiving passes from one thread to the other. Switching the
  * sockets on reports packets that are there already (level-triggered). Switching them off
@@ -153,10 +153,10 @@ static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 	return true;
 }
 
-/* Hands received packets to the core. An acknowledgement that was sent along with a
- * request, such as a reply, is the last packet of the super-packet. The core gets this
- * acknowledgement first, so that the program's own request completes before the reply
- * arrives.
+/* Hands received packets to the core. If a peer has sent an acknowledgement along with a
+ * request of its own (such as its reply), the ACK is the last packet of the super-packet.
+ * The core gets this ACK first, so that the program's own request completes before the
+ * reply arrives.
  */
 static void receive_batch(struct rnp_engine *e, rn_ns now, const struct rn_rx *rx,
 			  unsigned count)
@@ -406,7 +406,9 @@ static void take_sockets(struct rnp_engine *e)
 		rn_local_awake(e->wire.local);
 }
 
-/* Tells the policy the CPU time of the calling thread, whose polls renew the lease. */
+/* Performs RNP_ACCOUNT_CPU: tells the policy how much CPU time the calling thread has
+ * used, whose poll has begun or renewed a lease.
+ */
 static void account_cpu(struct rnp_engine *e)
 {
 	rnp_background_outrank(e);
@@ -474,8 +476,8 @@ static void look_everywhere(struct rnp_engine *e)
 		rn_udp_look_everywhere(e->wire.udp);
 }
 
-/* Performs one step while the background thread waits for packets. Return:
- * super-packets received.
+/* Performs one step in the state RNP_ARMED, in which the background thread receives, and
+ * not the program's polls. Return: number of super-packets received.
  */
 static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks acks)
 {
@@ -537,7 +539,9 @@ static void after_poll(struct rnp_engine *e, rn_ns now)
 	}
 }
 
-/* Chooses the pause after this poll. @found: packets were received just now. */
+/* Chooses what the thread does between this poll and its next one (enum rnp_pause).
+ * @found: packets were received just now.
+ */
 static void choose_pause(struct rnp_engine *e, rn_ns now, bool found)
 {
 	bool is_lively = found || (e->wire.local && rn_local_is_lively(e->wire.local));
@@ -803,7 +807,8 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	struct rnp_policy *p = &e->policy;
 	rn_ns cpu = rnp_policy_wants_cpu(p) ? cpu_time(e->poller) : 0;
 
-	/* If a real-time thread yields, no thread of lower priority gets the processor.
+	/* This thread has a real-time priority on the processor of the polling thread.
+	 * While it only yields, no thread of lower priority gets that processor.
 	 */
 	if (e->realtime && sched_getcpu() == e->poller_at)
 		return;

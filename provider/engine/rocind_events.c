@@ -646,9 +646,9 @@ static void remove_gid(struct rnp_engine *e, const struct rn_rocind_event *ev)
 
 enum {
 	/* Maximum number of events that one call handles. There is a limit because every
-	 * thread of the program waits meanwhile. It is more than a connection queues
-	 * during a request (RN_ROCIND_EVENT_MAX). Events beyond it wake the background
-	 * thread again.
+	 * thread of the program waits meanwhile. The connection to rocind queues fewer
+	 * events while it waits for an answer (RN_ROCIND_EVENT_MAX). Events beyond the
+	 * limit wake the background thread again.
 	 */
 	EVENTS_MAX = 512,
 };
@@ -682,7 +682,8 @@ void rnp_rocind_events(struct rnp_engine *e)
 		case RN_ROCIND_TAP_END:
 			end_capture(e, &ev.tap);
 			break;
-		/* an event for rocin capture, which is another process */
+		/* meant for the process of `rocin capture`; an engine does not expect it
+		 */
 		case RN_ROCIND_TAP_SOURCE:
 			rn_rocind_close_tap(&ev.tap);
 			break;

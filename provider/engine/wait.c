@@ -381,7 +381,8 @@ bool rnp_background_listen(struct rnp_engine *e, bool on)
 	if (switch_all(e, on) == 0)
 		return true;
 	/* Switch all sockets off, since not all could be switched on: a single socket
-	 * that is on would wake this thread during a lease.
+	 * that is on would wake this thread during a lease, in which the program
+	 * receives.
 	 */
 	switch_all(e, false);
 	return false;
