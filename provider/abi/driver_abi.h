@@ -135,8 +135,11 @@ struct rnp_abi {
 	struct rnp_abi_lib lib;
 	/* bytes of struct verbs_context, which ends with struct ibv_context */
 	size_t context_size;
-	unsigned op_count;  /* entries in its table of operations */
-	unsigned qp_ex_len; /* bytes of struct ibv_qp_ex; the word after it is a mask */
+	unsigned op_count; /* entries in its table of operations */
+	/* bytes of struct ibv_qp_ex; the word behind it has flags, see
+	 * rnp_abi_mark_qp_ex()
+	 */
+	unsigned qp_ex_len;
 	uint8_t slot[RNP_OP_COUNT]; /* place in the table, or RNP_ABI_NO_SLOT */
 };
 

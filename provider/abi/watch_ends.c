@@ -61,8 +61,8 @@ enum {
 	FILE_LEN = sizeof(struct ends_file) + SLOTS * sizeof(struct slot)
 };
 
-/* The file and the devices of this process. Guarded by the lock of the validation layer
- * (watch.c).
+/* The file in which this process publishes its QPs and MRs, and the addresses of its
+ * devices. Guarded by the lock of the validation layer (watch.c).
  */
 static struct {
 	int fd;
@@ -75,7 +75,8 @@ static struct {
 	 */
 	size_t prefix;
 	struct device {
-		uint32_t number; /* number of the device's contexts in the model */
+		/* number by which the validation layer knows the device */
+		uint32_t number;
 		uint32_t gid_count;
 		union ibv_gid gid[RN_VAL_END_GIDS];
 	} device[DEVICES];

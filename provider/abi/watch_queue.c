@@ -257,10 +257,11 @@ int rnp_watch_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr,
 }
 
 /* ----------------------------------------------------------- ibv_wr_complete() */
-/* The functions that the provider has put into extended QPs and CQs, and that the
- * watching versions call. They are the same in all objects. Several threads may create
- * such objects, so these pointers are atomic. They are loaded explicitly before a call,
- * since GCC does not load an atomic function pointer atomically when it calls through it.
+/* The original functions of extended QPs and CQs, which rnp_watch_qp_ex() and
+ * rnp_watch_cq_ex() replace, and which the replacements call. They are the same in all
+ * objects. Several threads may create such objects, so these pointers are atomic. They
+ * are loaded explicitly before a call, since GCC does not load an atomic function pointer
+ * atomically when it calls through it.
  */
 static int (*_Atomic wr_complete)(struct ibv_qp_ex *qp);
 static int (*_Atomic start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);

@@ -233,7 +233,10 @@ static bool is_to_same(const struct rn_val_object *a, const struct rn_val_object
 		       sizeof(union ibv_gid));
 }
 
-/* Compares a WRITE with the outstanding WRITEs of other QPs. */
+/* Checks whether the WRITE @now overlaps an earlier WRITE of another QP of which the
+ * program does not know yet whether it was carried out. The order of the two is not
+ * defined then.
+ */
 static void check_write(struct rn_val *v, const struct rn_val_event *e,
 			const struct rn_val_write *now)
 {

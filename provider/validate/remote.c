@@ -113,7 +113,9 @@ const struct rn_val_object *rn_val_mr_at(struct rn_val *v,
 	if (!v->ends)
 		return NULL;
 	if (!v->ends->find_mr(peer->process, peer->device, rkey, &end)) {
-		/* If the process has no file, nothing is known about its objects. */
+		/* If the process does not publish its objects, nothing is known about
+		 * them, so the rkey may be that of a window.
+		 */
 		*is_window = end.process != peer->process || end.has_windows;
 		return NULL;
 	}

@@ -102,11 +102,11 @@ struct rn_val_rule_info {
 	const char *name; /* "CATEGORY/short-words" */
 	const char *text; /* one sentence: what is wrong */
 	const char
-		/* where it stands: a section of a specification, a manual page, or the
-		 * manual of a card
+		/* the source: a section of a specification, a manual page, or the manual
+		 * of a card
 		 */
 		*source;
-	const char *remedy; /* what to do */
+	const char *remedy; /* what the program should do instead */
 };
 
 const struct rn_val_rule_info *rn_val_rule_info(unsigned rule);
@@ -126,8 +126,8 @@ struct rn_val_options {
 	unsigned severities; /* bits of the severities that are reported */
 };
 
-/* Applies one of these words. Returns false if it is another word. If no severity is
- * named, those of RN_VAL_DEFAULT are reported.
+/* Applies @word, one of the words of ROCIN_VALIDATE. Returns false if it is not about
+ * rules. If no severity is named, those of RN_VAL_DEFAULT are reported.
  */
 bool rn_val_option(struct rn_val_options *o, const char *word);
 
@@ -299,7 +299,8 @@ struct rn_val_completion {
 	 * from the model after the event.
 	 */
 	const struct rn_val_wr *wr;
-	/* the queue in which @wr was found, and its place there; not of a receive of XRC
+	/* the queue in which @wr was found, and its place there; not set for a receive of
+	 * XRC
 	 */
 	struct rn_val_queue *queue;
 	uint32_t at;
@@ -308,7 +309,10 @@ struct rn_val_completion {
 struct rn_val_poll {
 	/* maximum number of completions, and the number returned; negative: it failed */
 	int asked, got;
-	const struct ibv_wc *wc; /* these completions; their events came before */
+	/* the completions that were returned; each of them was reported before, as an
+	 * event RN_VAL_COMPLETION
+	 */
+	const struct ibv_wc *wc;
 };
 
 /* RN_VAL_RNR: RNR NAKs of a QP since its last reset. */
@@ -422,8 +426,8 @@ struct rn_val_finding {
 typedef bool rn_val_sink(void *arg, const struct rn_val_finding *f);
 
 /* ---------------------------------------------------------------- the layer */
-/* Returns a new layer, or NULL if there is no memory. @severities: bits of the severities
- * that are reported.
+/* Returns a new validation layer, or NULL if there is no memory. @severities: bits of the
+ * severities that are reported.
  */
 struct rn_val *rn_val_new(unsigned severities, rn_val_sink *sink, void *arg);
 void rn_val_free(struct rn_val *v);

@@ -190,7 +190,9 @@ struct rn_val_srq {
 	} tally;
 };
 
-/* An object that uses another one (its parent), in the list of users of that one. */
+/* Entry in the list of users of an object: @user was created with that object, which is
+ * one of its parents.
+ */
 struct rn_val_tie {
 	struct rn_val_object *user;
 	struct rn_val_tie *newer, *older;
