@@ -180,8 +180,8 @@ void rn_cq_moderate(struct rn_dev *dev, struct rn_cq *cq, uint32_t count, rn_ns 
 struct rn_qp;
 struct rn_srq;
 
-/* Types of asynchronous events, with the numbers of enum ibv_event_type. The core raises
- * all but SRQ_ERR and WQ_FATAL.
+/* Types of asynchronous events, with the numbers of enum ibv_event_type. The core
+ * (transport/) raises all but SRQ_ERR and WQ_FATAL.
  */
 enum rn_async_event {
 	RN_EVENT_CQ_ERR = 0,

@@ -2,9 +2,8 @@
 /* progress.c - the loop around the policy: it observes, tells the policy what has
  * happened, and performs the actions that the policy asks for. The policy (policy.h)
  * decides which thread receives, when a lease begins and ends, and when a post or an ACK
- * leaves. The parts of this file, in their order: reading the time; one step of the
- * device (receive, run the core, send, handle events); and those who make steps, that is,
- * the program's threads in polls and posts, and the background thread when it is woken.
+ * leaves. Steps of the device are made by the program's threads, in polls and posts, and
+ * by the background thread when it is woken.
  *
  * - No packet is lost when receiving passes from one thread to the other. Switching the
  * sockets on reports packets that are there already (level-triggered). Switching them off
@@ -44,12 +43,9 @@ enum {
 	 * not worth another recvmsg() to look for more
 	 */
 	SMALL = 512,
-	/* maximum attempts to collect completed memory accesses after one batch
-	 * of packets
-	 */
+	/* maximum attempts to collect memory accesses after one batch of packets */
 	MOVES_MAX = 256,
-	/* stop after so many attempts in a row that collected nothing */
-	MOVES_IDLE = 4,
+	MOVES_IDLE = 4, /* stop after so many attempts in a row that collected nothing */
 	/* Time between two checks of the descriptors. A check takes three to four
 	 * microseconds, which is 0.4 % of the time. A limit in polls would not bound the
 	 * time, as each poll may yield the processor for 20 ms on a busy machine.
@@ -87,9 +83,7 @@ rn_ns rnp_engine_now(void)
 	return (rn_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Returns a time at most two microseconds old, and not before the time that was passed to
- * the core last; keeps it in @e->clock as that time.
- */
+/* Updates and returns @e->clock.now, a time that is at most two microseconds old. */
 static rn_ns nearly_now(struct rnp_engine *e)
 {
 #if defined(__x86_64__)
@@ -216,8 +210,7 @@ static void memory_done(void *arg, uint64_t tag, enum rn_mem_result result)
 	rn_dev_mem_done(c->dev, c->now, tag, result);
 }
 
-/* Hands completed reads and atomic accesses of memory to the core. Return: their number.
- */
+/* Hands completed reads and atomics of memory to the core. Return: their number. */
 static unsigned collect_memory(struct rnp_engine *e, rn_ns now)
 {
 	struct collector c = { .dev = e->dev, .now = now };
@@ -235,9 +228,7 @@ void rnp_engine_take_events(struct rnp_engine *e)
 	}
 }
 
-/* Lets the core build packets, and sends them. Return: 0; another value if packets are
- * left.
- */
+/* Lets the core build packets, and sends them. Return: nonzero if packets are left. */
 static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	int rc = 0;
@@ -258,9 +249,7 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 	return rc;
 }
 
-/* Sends packets without receiving. @gather: true: leaves the last super-packet open for
- * more packets.
- */
+/* Sends, does not receive. @gather: leave the last super-packet open for more packets. */
 static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
 	e->clock.now = now;
@@ -807,8 +796,8 @@ static void look_again(struct rnp_engine *e, rn_ns now)
 	struct rnp_policy *p = &e->policy;
 	rn_ns cpu = rnp_policy_wants_cpu(p) ? cpu_time(e->poller) : 0;
 
-	/* This thread has a real-time priority on the processor of the polling thread.
-	 * While it only yields, no thread of lower priority gets that processor.
+	/* The polling thread was last seen on this processor, and yields would not let it
+	 * run, as this thread has a higher real-time priority.
 	 */
 	if (e->realtime && sched_getcpu() == e->poller_at)
 		return;
@@ -856,9 +845,7 @@ static void end_lease(struct rnp_engine *e, rn_ns now)
 	limit_acks(e, now);
 }
 
-/* Performs a step in the background thread, which was woken, in the state RNP_ARMED: this
- * thread receives, and not the program's polls.
- */
+/* Called when the background thread has been woken while it receives (RNP_ARMED). */
 static void serve_armed(struct rnp_engine *e, rn_ns now)
 {
 	if (serve_sockets(e, now, rnp_policy_woken(&e->policy, now)) > 0)

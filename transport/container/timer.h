@@ -29,7 +29,7 @@ struct rn_timer {
 	uint64_t rank : 6;
 	/* the two children; the rank of @left is not less than that of @right */
 	struct rn_timer *left, *right;
-	/* The timer itself for the root; NULL if not armed. */
+	/* the parent in this tree; for the root, the root itself; NULL: not armed */
 	struct rn_timer *parent;
 };
 

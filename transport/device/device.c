@@ -231,7 +231,7 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	const bool paced = qp->req.pace.on;
 	uint32_t len;
 
-	/* The QP has no READ or atomic to answer. */
+	/* Is there no READ or atomic to answer? */
 	if (!paced && qp->rsp.res_cur == qp->rsp.res_tail)
 		return 0;
 	if (paced && !rn_pace_may_respond(qp, now))

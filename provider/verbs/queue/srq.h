@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* srq.h - shared receive queues, XRC domains, and handles on QPs that others opened. */
+/* srq.h - shared receive queues, XRC domains, and XRC QPs opened by ibv_open_qp(). */
 #ifndef RNP_SRQ_H
 #define RNP_SRQ_H
 
