@@ -29,7 +29,7 @@ enum {
 #define RN_HOST_API_SYMBOL "rn_host_api"
 #define RN_HOST_LIBRARY "librocin-gpu.so.0"
 
-/* Counters that a hierarchy keeps for each NIC. */
+/* Counters that the simulated PCIe hierarchy keeps for each NIC. */
 enum rn_host_counter {
 	RN_HOST_DOORBELLS,
 	RN_HOST_WQE_READS,
@@ -40,10 +40,10 @@ enum rn_host_counter {
 
 struct rn_host_nic_cfg {
 	const char *name; /* name of the device, such as "rocin0"; copied */
-	/* The hierarchy calls this function of the device when a read or atomic that
+	/* The PCIe hierarchy calls this function of the device when a read or atomic that
 	 * answered PENDING has ended. The device must call collect() soon afterwards. Any
-	 * thread may call the function, and none holds a lock of the hierarchy. The
-	 * function must not block.
+	 * thread may call the function, and none holds the lock of the hierarchy then.
+	 * The function must not block.
 	 */
 	void (*wake)(void *arg);
 	void *arg;
@@ -76,7 +76,9 @@ struct rn_host_bell {
 	 * from the first one of their queue.
 	 */
 	uint32_t first, count;
-	/* Returns the memory of one WQE. Called with the lock of the hierarchy held. */
+	/* Returns the memory of one WQE. The PCIe hierarchy calls it with its own lock
+	 * held.
+	 */
 	struct rn_host_range (*wqe)(const void *arg, uint32_t number);
 	const void *arg;
 };
@@ -103,8 +105,8 @@ struct rn_host_api {
 	 */
 	const struct rn_pcie_knobs *(*knobs)(void);
 
-	/* Attaches a NIC to the hierarchy. Returns the NIC, or NULL with errno ENOSPC
-	 * (there are RN_NIC_MAX already) or ENOMEM.
+	/* Attaches a NIC to the PCIe hierarchy. Returns the NIC, or NULL with errno
+	 * ENOSPC (there are RN_NIC_MAX already) or ENOMEM.
 	 */
 	struct rn_host_nic *(*attach)(const struct rn_host_nic_cfg *cfg);
 	/* Detaches a NIC. All its TLPs are performed before, and their results dropped.
@@ -116,17 +118,18 @@ struct rn_host_api {
 	 */
 	const struct rn_mem_ops *mem;
 
-	/* Calls @done for each operation that has ended since the last call, in the
-	 * calling thread, without a lock of the hierarchy. Cheap if no operation has
-	 * ended. Returns the number of operations that have ended.
+	/* Calls @done, in the calling thread, for each memory operation that has ended
+	 * since the last call. The PCIe hierarchy's lock is not held then. Cheap if no
+	 * operation has ended. Returns the number of operations that have ended.
 	 */
 	unsigned (*collect)(struct rn_host_nic *nic,
 			    void (*done)(void *arg, uint64_t tag,
 					 enum rn_mem_result result),
 			    void *arg);
 
-	/* Reports that a poll of the CQ ring at @ring has found nothing, which lets some
-	 * TLPs move on.
+	/* Reports that a poll of the CQ ring at @ring has found nothing; @ring 0: that
+	 * the device has looked for work in vain. The PCIe hierarchy then moves some
+	 * pending TLPs a step further.
 	 */
 	void (*polled_empty)(struct rn_host_nic *nic, rn_iova ring);
 

@@ -65,18 +65,18 @@ void rn_icrc_seal_with(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, si
 
 enum rn_icrc_verdict {
 	RN_ICRC_OK,
-	/* The ICRC is right for some identification, but not for a guessed one.
-	 * That is also so for one in 2^16 damaged packets, so these packets are
-	 * counted separately.
+	/* The ICRC is right for some IPv4 identification, but not for one that was
+	 * guessed (rn_icrc_check()). That is also so for one in 2^16 damaged packets, so
+	 * these packets are counted separately.
 	 */
 	RN_ICRC_OK_SOLVED,
 	RN_ICRC_BAD,
 };
 
-/* The data that a receiver stores about one flow so that its first guess of the
- * identification is mostly right; initially all zeros. These data affect how fast the
- * check is and, through @last_id, whether an identification counts as guessed or as
- * solved, but never whether a packet is found damaged.
+/* What a receiver remembers of one flow, so that its first guess of a packet's IPv4
+ * identification is mostly right; initially all zeros. It affects how fast the check is
+ * and, through @last_id, whether an identification counts as guessed or as solved, but
+ * never whether a packet is found damaged.
  */
 struct rn_icrc_hint {
 	uint16_t last_id; /* identification of the last packet accepted */
@@ -89,9 +89,9 @@ struct rn_icrc_hint {
 	bool has_next;
 };
 
-/* Largest number of identifications that a sender may skip between two packets to this
- * host: if it numbers the packets to all destinations by one counter, it may have sent
- * packets to other hosts.
+/* Largest number of IPv4 identifications that a sender may skip between two packets to
+ * this host: if it numbers the packets to all destinations by one counter, it may have
+ * sent packets to other hosts.
  */
 enum {
 	RN_ICRC_ID_AHEAD = 16

@@ -85,7 +85,7 @@ enum rn_mem_atomic {
 
 struct rn_mem_atomic_req {
 	enum rn_mem_atomic op;
-	rn_iova dst;	  /* address of the 8 bytes, naturally aligned */
+	rn_iova dst;	  /* address of the 8 bytes to change, naturally aligned */
 	uint64_t operand; /* host order: swap value or addend */
 	uint64_t compare; /* host order; RN_MEM_CMP_SWAP only */
 };

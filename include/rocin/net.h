@@ -88,9 +88,9 @@ struct rn_net_ops {
 	 *
 	 * The work of one call is bounded, whatever is received: it takes at most one
 	 * datagram from the sockets, even an empty one, and looks at 3 * RN_RX_BATCH
-	 * records of each shared memory ring; a layer calls the back end that it wraps at
-	 * most once. (With io_uring a call may read some datagrams in advance, which
-	 * later calls return.)
+	 * records of each shared memory ring; a back end that wraps another one calls
+	 * receive() of that at most once. (With io_uring a call may read some datagrams
+	 * in advance, which later calls return.)
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 
@@ -126,9 +126,10 @@ struct rn_net_ops {
 struct rn_net {
 	const struct rn_net_ops *ops;
 	void *ctx;
-	/* True: several packets are sent as one GSO super-packet, and the identification
-	 * of each is its position in it. False: packets are sent one by one, with
-	 * identification 0. May become false when the kernel refuses GSO.
+	/* True: several packets are sent as one GSO super-packet, and the IPv4
+	 * identification of each is its position in the super-packet. False: packets are
+	 * sent one by one, with identification 0. May become false when the kernel
+	 * refuses GSO.
 	 */
 	bool gso;
 	/* The packet for which the last reserve() returned memory needs no ICRC, because
@@ -137,13 +138,13 @@ struct rn_net {
 	 */
 	bool no_icrc;
 	/* After transmit() has returned -EAGAIN: number of packets of the super-packet
-	 * that have been sent already. The back end sets it for the layer on top of it.
+	 * that have been sent already. The back end sets it for a back end that wraps it.
 	 */
 	uint32_t sent;
 	/* After transmit(): the packets of the super-packet from number @alone_at on were
-	 * sent one by one, with identification 0 and an ICRC computed for it, although
-	 * they were built as parts of a GSO super-packet. Valid if @is_alone; set by the
-	 * back end, for the layer on top of it.
+	 * sent one by one, with IPv4 identification 0 and an ICRC computed for it,
+	 * although they were built as parts of a GSO super-packet. Valid if @is_alone.
+	 * The back end sets them for a back end that wraps it.
 	 */
 	bool is_alone;
 	uint32_t alone_at;

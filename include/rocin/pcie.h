@@ -326,8 +326,8 @@ int rn_pcie_trace_start(uint32_t moves);
 uint32_t rn_pcie_trace_read(struct rn_pcie_move *out, uint32_t max);
 
 /* Returns the number of the NIC that belongs to a device, such as "rocin0". Returns
- * -ENOENT if the hierarchy has no such NIC: the device was not opened, or nothing lies
- * between it and memory (mode strict).
+ * -ENOENT if the PCIe hierarchy has no such NIC: the device was not opened, or in mode
+ * strict, in which no hierarchy lies between the device and memory.
  */
 int rn_pcie_nic(const char *device);
 

@@ -169,7 +169,7 @@ enum {
 	RN_STATS_ANSWERED = 1 << 29,
 };
 
-/* Objects other than QPs that have records. */
+/* Kinds of objects that have records in the statistics page, apart from QPs. */
 enum rn_stats_kind {
 	RN_STATS_FREE, /* the record is free */
 	RN_STATS_PD,
@@ -214,7 +214,7 @@ enum {
 	RN_STATS_REALTIME_REFUSED = 255,
 };
 
-/* Start of the page. @qp_capacity records of struct rn_stats_qp follow at
+/* Start of a statistics page. @qp_capacity records of struct rn_stats_qp follow at
  * RN_STATS_QP_OFFSET. The process that owns the page enlarges the file before it
  * increases @qp_capacity.
  */

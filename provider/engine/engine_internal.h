@@ -144,7 +144,7 @@ struct rnp_wire {
 };
 
 enum {
-	RNP_FAULT_CACHE = 256, /* entries of a cache: remote QP to local QP */
+	RNP_FAULT_CACHE = 256, /* number of entries of rnp_faults.cache */
 };
 
 /* The fault rules of one device. */
@@ -360,14 +360,12 @@ static inline bool rnp_has_sockets(const struct rnp_engine *e)
 int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 		     size_t err_len);
 
-/* Returns the page of this process, which it creates if there is none yet. Returns NULL
- * if there is not enough memory.
+/* Returns the struct rnp_process of this process, which it creates if there is none yet.
+ * Returns NULL if there is not enough memory.
  */
 struct rnp_process *rnp_process(void);
 
-/* Takes the lock in the page of struct rnp_process, and sets the epoch of this process if
- * it has none.
- */
+/* Takes @p->lock, and sets the epoch of this process if it has none. */
 void rnp_process_lock(struct rnp_process *p);
 void rnp_process_unlock(struct rnp_process *p);
 
@@ -401,9 +399,9 @@ struct rn_stats_qp *rnp_stats_take(struct rnp_stats *s);
 /* Releases a record; NULL is ignored. */
 void rnp_stats_give(struct rnp_stats *s, struct rn_stats_qp *rec);
 
-/* Records an object other than a queue pair, as @o describes it. Returns NULL if there is
- * not enough memory or room, which a counter in the page counts; the object then works
- * without a record.
+/* Records an object other than a queue pair in the statistics page, as @o describes it.
+ * Returns NULL if there is not enough memory or room, which a counter in the page counts;
+ * the object then works without a record.
  */
 struct rn_stats_object *rnp_stats_record(struct rnp_stats *s,
 					 const struct rn_stats_object *o);

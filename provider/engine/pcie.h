@@ -14,7 +14,9 @@
 
 #include "rocin/host_api.h"
 
-/* Connection of a device to the hierarchy; does not change while the device is open. */
+/* Connection of a device to the simulated PCIe hierarchy; does not change while the
+ * device is open.
+ */
 struct rnp_pcie {
 	/* functions of the library; NULL: it is not loaded */
 	const struct rn_host_api *api;
@@ -71,7 +73,9 @@ static inline bool rnp_pcie_is_on(const struct rnp_pcie *p)
 #endif
 }
 
-/* Returns the settings from ROCIN_PCIE; NULL: the device is not in the hierarchy. */
+/* Returns the settings from ROCIN_PCIE; NULL: the device is not attached to the simulated
+ * PCIe hierarchy.
+ */
 static inline const struct rn_pcie_knobs *rnp_pcie_knobs(const struct rnp_pcie *p)
 {
 	return rnp_pcie_is_on(p) ? p->api->knobs() : NULL;
@@ -153,7 +157,9 @@ static inline void rnp_pcie_ring(const struct rnp_pcie *p,
 	p->api->ring(p->nic, bell);
 }
 
-/* Does the sanitizer of the hierarchy look at work requests and completions? */
+/* Does the sanitizer of the simulated PCIe hierarchy look at work requests and
+ * completions?
+ */
 static inline bool rnp_pcie_is_watched(const struct rnp_pcie *p)
 {
 	return rnp_pcie_is_on(p) && p->api->posted && p->api->polled;

@@ -103,8 +103,9 @@ enum {
 	MAP_LEN = RN_STATS_OBJECT_OFFSET + RN_STATS_RECORDS_MAX * RECORD_LEN,
 };
 
-/* One kind of records in the page: @offset is where its records begin in the page, and
- * @shown_capacity the field of the page in which readers find how many there are.
+/* One kind of records in the statistics page. @offset is where its records begin in the
+ * page, and @shown_capacity the field of the page in which readers find how many there
+ * are.
  */
 struct array {
 	struct rnp_records *records;
@@ -128,9 +129,9 @@ static void *record_at(const struct rnp_stats *s, const struct array *a, uint32_
 	return (char *)s->page + a->offset + (size_t)i * RECORD_LEN;
 }
 
-/* Allocates memory for @len bytes of the page's file from offset @from on, so that no
- * later store there raises SIGBUS. If the process has a limit on the size of files that
- * would raise SIGXFSZ, allocates nothing and fails. Returns 0 or -errno.
+/* Allocates memory for @len bytes of the statistics page's file from offset @from on, so
+ * that no later store there raises SIGBUS. If the process has a limit on the size of
+ * files that would raise SIGXFSZ, allocates nothing and fails. Returns 0 or -errno.
  */
 static int reserve(const struct rnp_stats *s, size_t from, size_t len)
 {
@@ -143,7 +144,7 @@ static int reserve(const struct rnp_stats *s, size_t from, size_t len)
 	return fallocate(s->fd, 0, (off_t)from, (off_t)len) < 0 ? -errno : 0;
 }
 
-/* Opens a descriptor of the page for readers, without the right to write. */
+/* Opens a descriptor of the statistics page for readers, without the right to write. */
 static int open_for_readers(int fd)
 {
 	char path[64];
@@ -165,7 +166,9 @@ static void open_file(struct rnp_stats *s)
 		s->fd = -1;
 		return;
 	}
-	/* Prevents any process with a descriptor from truncating the page. */
+	/* Prevents any process with a descriptor of the statistics page from truncating
+	 * it.
+	 */
 	fcntl(s->fd, F_ADD_SEALS, F_SEAL_SHRINK);
 	s->share_fd = open_for_readers(s->fd);
 }

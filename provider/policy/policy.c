@@ -233,9 +233,9 @@ static unsigned take_lease(struct rnp_policy *p, rn_ns now)
 	return RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU;
 }
 
-/* Sets the timer to the end of the lease. A timer that is pending already and fires in
- * the second half of the lease is kept, which saves a system call. The lease then ends
- * when that timer fires.
+/* Sets the timer to the end of the lease (the time for which the program's polls
+ * receive). A timer that is pending already and fires in the second half of the lease is
+ * kept, which saves a system call. The lease then ends when that timer fires.
  */
 static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 {
@@ -248,9 +248,9 @@ static unsigned set_timer_unless_near(struct rnp_policy *p, rn_ns now)
 	return todo;
 }
 
-/* Begins an early lease: one that begins with the first empty poll after a post, not
- * after many polls in a row. It may be long, since the policy notices when the program
- * stops polling, namely when its post is acknowledged.
+/* Begins an early lease: the program's polls receive from the first empty poll after a
+ * post on, and not only after many polls in a row. The lease may be long, since the
+ * policy notices when the program stops polling, namely when its post is acknowledged.
  */
 static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 {
@@ -261,9 +261,9 @@ static unsigned take_early_lease(struct rnp_policy *p, rn_ns now)
 	return todo | set_timer_unless_near(p, now);
 }
 
-/* Does the program poll steadily, so that it may have a long lease? The leases of a
- * program that replies to its peer run out often, so it has to poll for longer before it
- * counts as steady.
+/* Does the program poll steadily, so that its polls may receive for a long time without
+ * renewal (a long lease)? The leases of a program that replies to its peer run out often,
+ * so it has to poll for longer before it counts as steady.
  */
 static bool is_steady(const struct rnp_policy *p, rn_ns now)
 {
@@ -303,7 +303,7 @@ unsigned rnp_policy_given(struct rnp_policy *p, rn_ns now, bool is_on)
 /* ----------------------------------------------------------------------- polls */
 /* Notes that a poll begins, and returns whether ACKs leave in it. If the program has
  * posted a stream of requests since its last poll, it polls for their completions, so a
- * few polls are enough for a lease.
+ * few polls are enough to let its polls receive (a lease).
  */
 enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 {
@@ -314,15 +314,17 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p)
 	if (b->posts >= RNP_STREAM)
 		p->polling.streak_need = p->times.streak;
 	b->posts = 0;
-	/* While the background thread waits for packets, a poll must not defer an ACK: if
-	 * it was the program's last poll, the ACK would not leave, because no lease ends
-	 * later, and no packet wakes the background thread.
+	/* While the background thread waits for packets, a poll must not defer an ACK. If
+	 * it was the program's last poll, nothing would send the ACK: no timer that ends
+	 * a lease is pending, and perhaps no packet comes that wakes the background
+	 * thread.
 	 */
 	return p->turn == RNP_LEASED || replies(p) ? RNP_ACKS_IF_DRY : RNP_ACKS_NOW;
 }
 
 /* Called at a poll that comes after a gap, that is, a time without polls. The program
- * does not poll steadily, so its lease is made short: then the next gap is noticed soon.
+ * does not poll steadily, so a long lease (the time for which its polls receive) is made
+ * short: then the next gap is noticed soon.
  */
 static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 {
@@ -333,9 +335,9 @@ static unsigned note_gap(struct rnp_policy *p, rn_ns now)
 	return set_timer(p, now + p->lease.length);
 }
 
-/* Returns the number of polls in a row after which a lease begins. Armed CQs raise this
- * number, but not above @streak_max, since the program may have forgotten that it armed
- * them.
+/* Returns the number of polls in a row after which polls receive, and not the background
+ * thread (a lease). Armed CQs raise this number, but not above @streak_max, since the
+ * program may have forgotten that it armed them.
  */
 static uint32_t streak_needed(const struct rnp_policy *p)
 {
@@ -426,8 +428,8 @@ uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause 
 /* ----------------------------------------------------------------------- posts */
 /* May the requests of this post be kept back, to be sent in one super-packet with those
  * of later posts? Only if the program is expected to poll soon, because that poll then
- * sends them without a timer. If the program does not poll after all, they leave at the
- * end of the lease.
+ * sends them without a timer. If the program does not poll after all, they leave when the
+ * timer ends the lease (the time for which its polls receive).
  */
 static bool may_gather(struct rnp_policy *p, rn_ns now, const struct rnp_post *post)
 {

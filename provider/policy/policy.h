@@ -66,7 +66,8 @@ struct rn_qp;
  * because a test of races uses much shorter durations.
  */
 struct rnp_lease_times {
-	/* ns. Length of a lease. If the program stops polling without notice, a packet
+	/* ns. Length of a lease: the time for which the program's polls receive, and not
+	 * the background thread. If the program stops polling without notice, a packet
 	 * waits for the rest of the lease and for a wake-up. A shorter lease would cost
 	 * more: setting a timer to before the next tick of the scheduler (1 to 4 ms)
 	 * takes 12 us on a virtual machine, setting it beyond that tick 1 us. A lease is
@@ -83,9 +84,9 @@ struct rnp_lease_times {
 	 */
 	rn_ns steady;
 	/* Polls. A program that makes so many in a row, while the background thread waits
-	 * for packets, gets a lease. The number is less than a program makes while it
-	 * waits for a round trip (12 us; a poll takes half a microsecond), and more than
-	 * a program makes that polls only now and then.
+	 * for packets, gets a lease: from then on its polls receive. The number is less
+	 * than a program makes while it waits for a round trip (12 us; a poll takes half
+	 * a microsecond), and more than a program makes that polls only now and then.
 	 */
 	uint32_t streak;
 	/* Polls. The number of polls in a row after which a lease begins grows when the
@@ -98,14 +99,17 @@ struct rnp_lease_times {
 extern const struct rnp_lease_times rnp_lease_times;
 
 enum {
-	/* The number of polls needed for a lease is multiplied by this while CQs are
-	 * armed. A program that arms CQs waits for events, and drains its CQ before it
-	 * sleeps, so its polls do not show that it goes on polling.
+	/* After enough polls in a row the program gets a lease, in which its polls
+	 * receive and not the background thread. While CQs are armed, the number of polls
+	 * needed is multiplied by this. A program that arms CQs waits for events, and
+	 * drains its CQ before it sleeps, so its polls do not show that it goes on
+	 * polling.
 	 */
 	RNP_STREAK_EVENTS = 16,
 	/* The number of polls needed for a lease is multiplied by this each time that a
-	 * lease of a busy program ran out while packets waited. Five such times lead from
-	 * @streak to @streak_max.
+	 * lease has run out with packets waiting while the polling thread used its
+	 * processor for something else. After five such times it has grown from
+	 * rnp_lease_times.streak to its limit, streak_max.
 	 */
 	RNP_STREAK_FACTOR = 4,
 
@@ -117,10 +121,10 @@ enum {
 	 * each of which halves it, bring it below RNP_REPLIES.
 	 */
 	RNP_REPLIES_MAX = 16,
-	/* Posts. An early lease begins with the first empty poll after a post. After such
-	 * a lease has run out, none is taken for this number of posts. The peer has then
-	 * waited for 5 ms, a long lease; spread over so many posts, that is less than 20
-	 * us for each.
+	/* Posts. An early lease begins with the first empty poll after a post: from then
+	 * on polls receive, not the background thread. After such a lease has run out,
+	 * none is taken for this number of posts. The peer has then waited for 5 ms, a
+	 * long lease; spread over so many posts, that is less than 20 us for each.
 	 */
 	RNP_EARLY_BACKOFF = 256,
 
@@ -154,8 +158,9 @@ enum {
 	 * waits for each of them.
 	 */
 	RNP_STREAM = 8,
-	/* Posts. After requests were kept back for a poll that did not come, so that they
-	 * left only at the end of the lease, this number of posts leave at once.
+	/* Posts. If requests were kept back for a poll of the program, and no poll came
+	 * before the end of the lease (the time for which its polls receive), this number
+	 * of posts leave at once.
 	 */
 	RNP_GATHER_BACKOFF = 64,
 	/* Bytes that a packet has at least besides its payload: those of BTH and ICRC. */
@@ -215,8 +220,8 @@ enum {
  */
 #define RNP_REPLY_FOR RN_USEC(500)
 
-/* ns. A program that has polled within this time, half a lease, is expected to poll soon
- * again. So the requests that it posts may wait for that poll.
+/* ns. A program that has polled within this time (half of rnp_lease_times.lease) is
+ * expected to poll soon again. So the requests that it posts may wait for that poll.
  */
 #define RNP_GATHER_POLLED RN_USEC(500)
 /* ns. When the first of the gathered requests has waited for this time, the next post
@@ -343,7 +348,8 @@ struct rnp_polling {
 	 * packets.
 	 */
 	uint32_t streak;
-	uint32_t streak_need; /* value of @streak at which a lease begins */
+	/* value of @streak after which the program's polls receive (a lease) */
+	uint32_t streak_need;
 	uint32_t armed_cqs;
 };
 
@@ -352,7 +358,8 @@ struct rnp_polling {
  * processor, nothing follows about how the program polls.
  */
 struct rnp_cpu {
-	rn_ns at_renewal; /* CPU time of the thread when the lease was renewed */
+	/* CPU time of the thread when the lease (struct rnp_lease) was renewed */
+	rn_ns at_renewal;
 	rn_ns at_look; /* CPU time of the thread at the last call of does_poller_spin() */
 	rn_ns looked;  /* time of the last call of does_poller_spin() */
 };
@@ -407,8 +414,8 @@ struct rnp_replies {
 /* ACKs that have not left. */
 struct rnp_ack_hold {
 	uint32_t packets; /* packets received since the last ACKs were sent */
-	/* Time when the oldest ACK that waits was due; 0: no ACK waits, or the program
-	 * holds a lease.
+	/* Time when the oldest ACK that waits was due; 0: no ACK waits, or the program's
+	 * polls receive (RNP_LEASED).
 	 */
 	rn_ns since;
 };
@@ -455,7 +462,9 @@ struct rnp_short {
 	rn_ns full_at; /* time of the last full poll */
 };
 
-/* What the program was doing when its lease ran out. */
+/* What the program was doing when its lease ran out, that is, when the time for which its
+ * polls receive ended without a poll.
+ */
 struct rnp_lapse {
 	bool was_busy;	    /* the polling thread used the processor for something else */
 	bool was_gathering; /* posted requests waited to be sent by the next poll */
@@ -505,15 +514,15 @@ enum rnp_acks rnp_policy_poll(struct rnp_policy *p);
  * receive, and not the background thread) begin only here and with lingering, and are
  * renewed only here: so when a lease begins, no packet waits for the background thread.
  *
- * @deadline: the next time at which a step is needed, or RN_NEVER; read only while the
- * sockets are on. Of @f it reads is_asked_unacked and, if rnp_policy_wants_acks() returns
+ * @deadline: the next time at which a step is needed, or RN_NEVER; read only in the state
+ * RNP_ARMED. Of @f it reads is_asked_unacked and, if rnp_policy_wants_acks() returns
  * true, has_acks_due and is_amid_message.
  */
 unsigned rnp_policy_polled(struct rnp_policy *p, rn_ns now, struct rnp_facts f,
 			   rn_ns deadline);
 
-/* Does rnp_policy_polled() read has_acks_due and is_amid_message now? During a lease it
- * seldom does, and the loop need not observe them.
+/* Does rnp_policy_polled() read has_acks_due and is_amid_message now? While polls receive
+ * (RNP_LEASED) it seldom does, and the loop need not observe them.
  */
 static inline bool rnp_policy_wants_acks(const struct rnp_policy *p,
 					 bool is_asked_unacked)
@@ -592,8 +601,8 @@ bool rnp_policy_acks_leave(const struct rnp_policy *p, rn_ns now, enum rnp_acks 
  */
 unsigned rnp_policy_deadline(struct rnp_policy *p, rn_ns at);
 
-/* Sets the timer so that held ACKs leave in time. The loop calls it after it has received
- * packets while the sockets are on.
+/* Sets the timer so that held ACKs leave in time. The loop (progress.c) calls it after
+ * packets were received. Sets no timer unless the background thread receives (RNP_ARMED).
  */
 unsigned rnp_policy_limit_acks(struct rnp_policy *p, rn_ns now, bool has_acks_due);
 
@@ -613,15 +622,15 @@ static inline void rnp_policy_fired(struct rnp_policy *p)
 	p->timer_at = 0;
 }
 
-/* Decides what to do when the timer has fired during a lease: to end the lease, or to
- * extend it if the program has polled lately. @cpu: CPU time that the polling thread has
- * used so far. Returns the actions.
+/* Decides what to do when the timer has fired during a lease, the time for which the
+ * program's polls receive: to end the lease, or to extend it if the program has polled
+ * lately. @cpu: CPU time that the polling thread has used so far. Returns the actions.
  */
 unsigned rnp_policy_lease_ends(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
 /* Notes that a lease has ended and that the background thread has looked for packets in
- * place of the program. @found: at least one packet was waiting, so the lease was too
- * long.
+ * place of the program's polls. @found: at least one packet was waiting, so the lease was
+ * too long.
  */
 void rnp_policy_took_over(struct rnp_policy *p, bool found);
 
@@ -650,10 +659,14 @@ static inline bool rnp_policy_wants_cpu(const struct rnp_policy *p)
 /* Does the background thread go on looking for packets? Asked before each yield. */
 bool rnp_policy_looks_on(const struct rnp_policy *p, rn_ns now);
 
-/* Notes that a yield took more than RNP_YIELD_DEAR. */
+/* Notes that the background thread has yielded the processor, and got it back only after
+ * more than RNP_YIELD_DEAR.
+ */
 void rnp_policy_yield_was_dear(struct rnp_policy *p, rn_ns now, rn_ns cpu);
 
-/* Notes that looking again has found packets. */
+/* Notes that the background thread, looking again before it sleeps (RNP_LOOK_AGAIN), has
+ * found packets.
+ */
 void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message,
 			   uint32_t requests);
 

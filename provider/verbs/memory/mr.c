@@ -219,7 +219,9 @@ static bool is_of_program(const struct rnp_mr *mr)
 	return !mr->dm && mr->core.kind == RN_MR_KIND_MR;
 }
 
-/* Adds the region to the device and the PCIe layer. The engine lock is held. */
+/* Adds the region to the device, and to the simulated PCIe hierarchy if there is one. The
+ * engine lock is held.
+ */
 static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 			const struct rn_mr_attr *attr)
 {
@@ -461,8 +463,8 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	leave_device(e, mr);
 	rc = enter_device(e, mr, attr);
 	if (rc && enter_device(e, mr, &old)) {
-		/* If the PCIe layer refuses even the old region, the region remains
-		 * registered, but its key is not valid.
+		/* If the simulated PCIe hierarchy refuses even the old region, the region
+		 * remains registered, but its key is not valid.
 		 */
 		mr->core.valid = false;
 		rn_dev_add_mr(rnp_engine_dev(e), &mr->core);

@@ -543,8 +543,8 @@ void rnp_ah_detach(struct rnp_context *ctx, struct rnp_ah *ah)
 
 int rnp_destroy_ah(struct ibv_ah *base)
 {
-	/* The domain that a destroyed AH gets. No queue pair has it, so posts with a
-	 * destroyed AH are refused.
+	/* The protection domain that a destroyed AH gets. No queue pair has it, so posts
+	 * with a destroyed AH are refused.
 	 */
 	static struct rnp_pd_handle none;
 	struct rnp_context *ctx = to_rnp_context(base->context);

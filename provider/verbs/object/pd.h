@@ -55,7 +55,9 @@ enum rnp_pd_kind {
 	RNP_PD_PARENT,
 };
 
-/* A handle on a domain, which the program has. Only @refs changes. */
+/* A handle that the program has on a protection domain. Several handles may be on one
+ * domain. Only @refs changes.
+ */
 struct rnp_pd_handle {
 	struct ibv_pd base;
 	struct rnp_handle handle;

@@ -392,8 +392,8 @@ static int take_number(const struct rnp_qp *qp, uint32_t *qpn)
 	return rc;
 }
 
-/* Adds @by to the use counts of the QP's CQs, SRQ, table and XRC domain. The engine lock
- * is held.
+/* Adds @by to the use counts of the QP's CQs, SRQ, RSS table (of WQs) and XRC domain. The
+ * engine lock is held.
  */
 static void count_uses(struct rnp_qp *qp, int by)
 {

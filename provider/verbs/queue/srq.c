@@ -46,8 +46,8 @@ static int check_init(const struct rnp_context *ctx, const struct ibv_srq_init_a
 				     &a->attr);
 }
 
-/* Adds @by to the use counts of the CQ, domain and XRC domain that the SRQ refers to. The
- * engine lock is held.
+/* Adds @by to the use counts of the CQ and of the XRC domain that the SRQ refers to, if
+ * any. The engine lock is held.
  */
 static void count_uses(struct rnp_srq *srq, int by)
 {
