@@ -30,7 +30,7 @@ enum {
 	/* maximum number of objects that are published; others are not known to peers */
 	SLOTS = 1 << 16,
 	DEVICES = 16, /* maximum number of devices whose addresses are known */
-	CHUNK = 64,   /* number of slots that are read at once */
+	CHUNK = 64,   /* number of slots (struct slot) that are read at once */
 	/* Number of receives of a QP up to which each post is published at once. These
 	 * are usually the receives with which the program first fills the queue.
 	 */
@@ -51,7 +51,7 @@ struct slot {
 struct ends_file {
 	uint32_t magic, slot_len;
 	uint32_t process;
-	uint32_t count;	  /* number of slots that were ever used */
+	uint32_t count;	  /* number of entries of @slot that were ever used */
 	uint32_t windows; /* number of memory windows that exist */
 	uint32_t reserved[11];
 	struct slot slot[];
@@ -290,7 +290,8 @@ void rnp_ends_told(const struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------ searching the files of other processes */
-/* Reads slots from number @at on into @slot. Returns the number of slots that were read.
+/* Reads the slots (struct slot) of another process's file from number @at on into @slot.
+ * Returns the number of slots that were read.
  */
 static uint32_t read_slots(int fd, uint32_t at, uint32_t count, struct slot *slot)
 {
@@ -302,8 +303,8 @@ static uint32_t read_slots(int fd, uint32_t at, uint32_t count, struct slot *slo
 		       : 0;
 }
 
-/* Reads a slot again. Returns whether its owner has not changed it since it was read as
- * @seen.
+/* Reads a slot of another process's file again. Returns true if that process has not
+ * changed it since it was read as @seen.
  */
 static bool is_steady(int fd, uint32_t at, const struct slot *seen)
 {

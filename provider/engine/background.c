@@ -64,8 +64,9 @@ static void take_wake(const struct rnp_engine *e)
 		(void)!read(e->wake_fd, &times, sizeof(times));
 }
 
-/* Empties the pipe or eventfd by which peers on local wires wake this process. What is
- * read does not matter, since a peer may write anything: the packets are in the rings.
+/* Empties the pipe or eventfd by which peers on this machine wake this process after they
+ * have put packets into a ring in shared memory (local wires). What is read does not
+ * matter, since a peer may write anything: the packets are in the rings.
  */
 static void take_local(const struct rnp_engine *e)
 {

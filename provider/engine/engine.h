@@ -242,9 +242,9 @@ bool rnp_engine_sends_credits(const struct rnp_engine *e);
  */
 void rnp_engine_kick(struct rnp_engine *e);
 
-/* Does what rnp_engine_kick() does, and sends acknowledgements even if the ring of a
- * local wire is full. Called before a queue pair or a device is destroyed. The engine
- * lock is held.
+/* Does what rnp_engine_kick() does, and sends acknowledgements even if the shared memory
+ * ring to a peer on this machine is full. Called before a queue pair or a device is
+ * destroyed. The engine lock is held.
  */
 void rnp_engine_send_last(struct rnp_engine *e);
 

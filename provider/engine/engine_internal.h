@@ -245,7 +245,7 @@ enum rnp_tag {
 	RNP_TAG_WAKE, /* the thread must end, or accesses to memory have completed */
 	RNP_TAG_ROCIND,
 	RNP_TAG_SOCKET,
-	RNP_TAG_LOCAL, /* pipe: a peer has put packets into a ring of a local wire */
+	RNP_TAG_LOCAL, /* pipe: a peer has put packets into a ring in shared memory */
 };
 
 /* ----------------------------------------------------------------- the engine itself */
@@ -591,7 +591,9 @@ void rnp_wait_call(struct rnp_wait *w);
 /* Receives and handles all messages of rocind that have come. */
 void rnp_rocind_events(struct rnp_engine *e);
 
-/* Fills in @cfg for local wires. Return: false if the engine uses none. */
+/* Fills in @cfg, the settings of local wires (shared memory between processes of this
+ * machine). Return: false if the engine uses none.
+ */
 bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg);
 
 /* Reads the fault rules of ROCIN_FAULT when the device is opened, and applies those about

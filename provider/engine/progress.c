@@ -480,9 +480,9 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
 	return found;
 }
 
-/* Tells peers on local wires that the background thread may sleep now. From then on they
- * wake it, since packets in a ring make no socket readable. If a packet came before, the
- * thread is woken to look once more.
+/* Tells peers on this machine that the background thread may sleep now. From then on they
+ * wake it, since packets that they put into a ring in shared memory make no socket
+ * readable. If a packet came before, the thread is woken to look once more.
  */
 static void announce_sleep(struct rnp_engine *e)
 {

@@ -78,8 +78,9 @@ bool rnp_local_cfg(struct rnp_engine *e, unsigned slot, struct rn_local_cfg *cfg
 	return true;
 }
 
-/* Handles RN_ROCIND_WIRE, a new local wire, and RN_ROCIND_WIRE_DOWN, the end of one. Owns
- * the descriptors of @ev, which it keeps or closes.
+/* Handles RN_ROCIND_WIRE, a new local wire (shared memory by which packets go to another
+ * process of this machine), and RN_ROCIND_WIRE_DOWN, the end of one. Owns the descriptors
+ * of @ev, which it keeps or closes.
  */
 static void take_wire(struct rnp_engine *e, const struct rn_rocind_event *ev)
 {

@@ -367,8 +367,8 @@ static void take_identity(const struct ibv_device_attr *from, struct ibv_device_
 	to->local_ca_ack_delay = from->local_ca_ack_delay;
 }
 
-/* Takes from @to, the capabilities of Rocin, those that @from, the persona's device, does
- * not have.
+/* Removes from @to, the capabilities of Rocin, those that @from does not have, the device
+ * of another maker that Rocin imitates.
  */
 static void take_common(const struct ibv_device_attr_ex *from,
 			struct ibv_device_attr_ex *to)
@@ -395,8 +395,8 @@ static void take_common(const struct ibv_device_attr_ex *from,
 		memset(&to->packet_pacing_caps, 0, sizeof(to->packet_pacing_caps));
 	if (!from->rss_caps.supported_qpts)
 		memset(&to->rss_caps, 0, sizeof(to->rss_caps));
-	/* Rocin's timestamps keep their unit. If the persona's device has no clock, the
-	 * device reports none.
+	/* Rocin's timestamps keep their unit. If the imitated device has no clock, Rocin
+	 * reports none.
 	 */
 	if (!from->hca_core_clock)
 		to->hca_core_clock = 0;
@@ -410,8 +410,8 @@ void rnp_persona_device(const struct rnp_persona *p, struct ibv_device_attr_ex *
 	take_limits(&p->attr.orig_attr, &attr->orig_attr);
 	take_identity(&p->attr.orig_attr, &attr->orig_attr);
 	take_common(&p->attr, attr);
-	/* The flags above the low 32 bits (FLUSH, ATOMIC WRITE) are cleared: none of the
-	 * personas' devices has them.
+	/* The flags above the low 32 bits (FLUSH, ATOMIC WRITE) are cleared, because none
+	 * of the devices that Rocin imitates has them.
 	 */
 	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;
 }

@@ -456,7 +456,7 @@ struct rnp_crowd {
 	rn_ns moved; /* time of the last packet or post */
 };
 
-/* Short polls, which look only at the rings of local wires. */
+/* Short polls, which look only at the rings in shared memory. */
 struct rnp_short {
 	uint32_t most; /* maximum number of short polls after a full poll */
 	rn_ns full_at; /* time of the last full poll */

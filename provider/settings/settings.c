@@ -241,8 +241,8 @@ static int read_local(struct rnp_settings *s, char *err, size_t err_len)
 			       "ROCIN_LOCAL is \"%s\"; it may be auto, off or no-icrc",
 			       text);
 	s->local = (enum rnp_local)i;
-	/* In a run that is recorded, packets on local wires have ICRCs, too, as on a
-	 * network.
+	/* If the run is recorded, packets between processes of this machine have ICRCs,
+	 * too, as on a network.
 	 */
 	if (s->local == RNP_LOCAL_NO_ICRC && read_text("ROCIN_RECORD"))
 		s->local = RNP_LOCAL_AUTO;

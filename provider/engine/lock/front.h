@@ -58,7 +58,7 @@ static inline void rnp_front_unlock(struct rnp_front *f)
 	rnp_lock_give(&f->lock);
 }
 
-/* Performs a short poll, which only looks at the rings of local wires. Return: true if
+/* Performs a short poll, which only looks at the rings in shared memory. Return: true if
  * nothing has changed there; false if the caller has to call rnp_engine_poll().
  */
 static inline bool rnp_engine_poll_shortly(struct rnp_engine *e)
