@@ -51,7 +51,9 @@ void rnp_persona_port(const struct rnp_persona *p, struct ibv_port_attr *attr);
  * its driver refuses.
  *
  * @send_ops: the field of struct ibv_qp_init_attr_ex; 0: the QP has no ibv_wr_*()
- * functions @access: IBV_ACCESS_* flags
+ * functions
+ *
+ * @access: IBV_ACCESS_* flags
  */
 int rnp_persona_check_qp(const struct rnp_persona *p, enum ibv_qp_type type,
 			 const struct ibv_qp_cap *cap, bool has_srq, uint64_t send_ops);
