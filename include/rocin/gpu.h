@@ -286,7 +286,9 @@ struct rn_gpu_counters {
 	/* Calls of rn_gpu_bar_load() and rn_gpu_bar_store(). */
 	uint64_t bar_reads, bar_writes;
 	uint64_t flushes, flushes_skipped;
-	/* Number of times that a GPU's BAR pages were protected. */
+	/* Number of times that a GPU's BAR pages were made inaccessible, so that direct
+	 * loads and stores by the CPU fault.
+	 */
 	uint64_t closings;
 	/* Direct loads and stores that faulted on a protected page. */
 	uint64_t loads_trapped;

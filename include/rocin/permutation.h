@@ -41,7 +41,7 @@ static inline uint32_t rn_permutation_round(const struct rn_permutation *p,
 	return (uint32_t)(rn_random_mix(z ^ p->key[1]) >> (64 - p->half));
 }
 
-/* Returns the number at the place @n of the order. */
+/* Returns the number at position @n (from 0) of the order @p. */
 static inline uint32_t rn_permute(const struct rn_permutation *p, uint32_t n)
 {
 	const uint32_t mask = (1u << p->half) - 1;

@@ -221,7 +221,8 @@ enum {
 struct rn_stats_page {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t counter_count; /* RN_STAT_COUNT of the process that writes the page */
+	/* number of counters in @counter, RN_STAT_COUNT in the program's build */
+	uint32_t counter_count;
 	uint32_t qp_capacity;
 	uint32_t pid;
 	uint32_t slot;
@@ -243,8 +244,8 @@ struct rn_stats_page {
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 
-/* Counters of the fault rules in this process, at RN_STATS_FAULTS_OFFSET in the page.
- * Rules are numbered in the order of the text that defines them.
+/* Counters of the fault rules in this process, at RN_STATS_FAULTS_OFFSET in the
+ * statistics page. Rules are numbered in the order of the text that defines them.
  */
 struct rn_stats_faults {
 	/* Generation of the rules that rocind has sent; 0: it has sent none. */

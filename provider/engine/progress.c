@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* progress.c - the loop around the policy: it observes, tells the policy what has
  * happened, and performs the actions that the policy asks for. The policy (policy.h)
- * decides which thread receives, when a lease begins and ends, and when a post or an ACK
- * leaves. Steps of the device are made by the program's threads, in polls and posts, and
- * by the background thread when it is woken.
+ * decides which thread receives, and when a post or an ACK leaves. Steps of the device
+ * are made by the program's threads, in polls and posts, and by the background thread
+ * when it is woken.
  *
- * - No packet is lost when receiving passes from one thread to the other. Switching the
- * sockets on reports packets that are there already (level-triggered). Switching them off
- * is followed by setting the timer, and when that fires the sockets are read.
+ * - No packet is lost when receiving passes from one thread to the other. If the sockets
+ * are enabled in the epoll set, packets that are there already wake the background thread
+ * (level-triggered). After the sockets are disabled, the timer is set; when it fires, the
+ * background thread reads them.
  * - The core's timers expire only when there is nothing to receive: a process that was
  * stopped for a while must not send again what has been acknowledged.
  */

@@ -539,20 +539,21 @@ void rnp_policy_account(struct rnp_policy *p, rn_ns cpu);
  */
 enum rnp_pause rnp_policy_pause(struct rnp_policy *p, rn_ns now, bool is_lively);
 
-/* Decides how many of the next polls may be short, that is, look at the rings of local
- * wires and do nothing else. Called after a full poll that found nothing, if there is
+/* Decides how many of the next polls may be short, that is, look at the rings in shared
+ * memory and do nothing else. Called after a full poll that found nothing, if there is
  * nothing to do until a ring changes. @pause: what rnp_policy_pause() has returned.
  * @is_all: the program has made all the short polls that it was allowed since the last
  * full one.
  *
- * Short polls are allowed during a lease only, as otherwise each poll counts for the next
- * lease. They are not allowed while the next packet is expected soon: a short poll would
- * find the packet so early that the ACK, which comes 100 ns later, is received by another
- * poll. (SEND ping-pong over the local wire, p50: 2.53 us, and 2.82 with short polls all
- * the time, 16 interleaved runs.) The faster the program polls, the more of them are
- * allowed, so that datagrams and timers, which no ring shows, wait no longer than
- * RNP_SHORT_FOR. If the program stops polling, the lease ends as after a full poll.
- * Return: number of polls, 0 .. RNP_SHORT_POLLS.
+ * Short polls are allowed only while the program's polls receive (RNP_LEASED), as
+ * otherwise polls are counted to decide when they shall receive. They are not allowed
+ * while the next packet is expected soon: a short poll would find the packet so early
+ * that the ACK, which comes 100 ns later, is received by another poll. (SEND ping-pong by
+ * shared memory, p50: 2.53 us, and 2.82 with short polls all the time, 16 interleaved
+ * runs.) The faster the program polls, the more of them are allowed, so that datagrams
+ * and timers, which no ring shows, wait no longer than RNP_SHORT_FOR. If the program
+ * stops polling, its lease ends as after a full poll. Return: number of polls, 0 ..
+ * RNP_SHORT_POLLS.
  */
 uint32_t rnp_policy_short_polls(struct rnp_policy *p, rn_ns now, enum rnp_pause pause,
 				bool is_all);
@@ -671,8 +672,8 @@ void rnp_policy_look_found(struct rnp_policy *p, rn_ns now, bool is_amid_message
 			   uint32_t requests);
 
 /* --- Functions to call when the program waits for completion events. */
-/* Notes that the program has armed a CQ. @lingers: the program will linger before
- * it sleeps.
+/* Notes that the program has armed a CQ. @lingers: before the program sleeps for the
+ * event it will linger, that is, poll for a moment longer.
  */
 unsigned rnp_policy_cq_armed(struct rnp_policy *p, bool lingers);
 void rnp_policy_cq_unarmed(struct rnp_policy *p);

@@ -284,7 +284,7 @@ static void check_accepted(struct rn_val *v, const struct rn_val_event *e)
 }
 
 /* ------------------------------------------------------------------- two ends */
-/* Does a connected QP have the attributes that are set with RTR? */
+/* Has a connected QP got the attributes that are set by the transition to RTR? */
 static bool is_ready(const struct rn_val_object *o)
 {
 	return o->qp.state == IBV_QPS_RTR || o->qp.state == IBV_QPS_RTS;

@@ -29,7 +29,8 @@ struct rnp_mr {
 	 * used; NULL if this is the original.
 	 */
 	struct rnp_mr *origin;
-	/* number of users: the program, the device, imports; guarded by the engine lock
+	/* number of users (the program, the device, imported handles); guarded by the
+	 * engine lock
 	 */
 	unsigned held;
 	/* the region was removed from the device; guarded by the engine lock */
@@ -65,7 +66,8 @@ struct rnp_dm {
 	unsigned mrs;
 	/* for an import, the device memory itself; otherwise NULL */
 	struct rnp_dm *origin;
-	/* number of users: the program, the device, imports; guarded by the engine lock
+	/* number of users (the program, the device, imported handles); guarded by the
+	 * engine lock
 	 */
 	unsigned held;
 	/* the memory was removed from the device; written under the engine lock */

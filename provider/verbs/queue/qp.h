@@ -136,8 +136,8 @@ struct rnp_qp *rnp_qp_alloc(struct rnp_context *ctx, struct ibv_pd *pd,
  * @mask:	enum ibv_qp_attr_mask; only fields named there are read
  * @out:	Out; undefined on failure
  *
- * Return: 0; -EINVAL: a state or MTU that does not exist, or capabilities; an error of
- *	   rnp_av_from_attr(). rn_qp_modify() checks the rest.
+ * Return: 0; -EINVAL: a state or MTU that does not exist, or @mask has IBV_QP_CAP; an
+ *	   error of rnp_av_from_attr(). rn_qp_modify() checks the rest.
  */
 int rnp_qp_attr_from(const struct rn_netdev *dev, const struct ibv_qp_attr *attr,
 		     uint32_t mask, struct rn_qp_attr *out);
