@@ -132,8 +132,8 @@ int rn_storage_handle_register(struct rn_storage_file **file, int fd);
  */
 void rn_storage_handle_deregister(struct rn_storage_file *file);
 
-/* The caller says on which drive the file is; if it does not, the file is on drive 0.
- * Return: 0; -EINVAL: no such drive.
+/* Sets the drive on which the file is. Without this call the file is on drive 0. Return:
+ * 0; -EINVAL: no such drive.
  */
 int rn_storage_handle_set_drive(struct rn_storage_file *file, unsigned drive);
 

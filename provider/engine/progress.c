@@ -540,10 +540,10 @@ static void choose_pause(struct rnp_engine *e, rn_ns now, bool found)
 	atomic_store_explicit(&e->front.pause, (uint8_t)pause, memory_order_relaxed);
 }
 
-/* May the next polls be short ones, which look only at the rings of local wires? That is
- * so if there is nothing to do until a packet comes, a timer fires or the program posts,
- * and if packets normally come by rings. A packet that comes by a socket is then found
- * later, by the next full poll.
+/* May the next polls be short ones, which look only at the rings in shared memory? That
+ * is so if there is nothing to do until a packet comes, a timer fires or the program
+ * posts, and if packets normally come by rings. A packet that comes by a socket is then
+ * found later, by the next full poll.
  */
 static bool is_settled(struct rnp_engine *e, rn_ns now)
 {

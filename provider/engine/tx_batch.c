@@ -142,8 +142,8 @@ static bool build_at(struct rnp_tx_batch *s, uint8_t *where, rn_ns now, unsigned
 	return true;
 }
 
-/* Makes the packets that were built in a local wire's memory visible to the peer. Called
- * before packets leave in another way, so that the order is kept.
+/* Makes the packets that were built in shared memory (of a local wire) visible to the
+ * peer. Called before packets leave in another way, so that the order is kept.
  */
 static void publish_placed(struct rnp_tx_batch *s, const struct rn_net *net)
 {

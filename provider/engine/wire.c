@@ -106,8 +106,9 @@ static struct rn_net *under_fault(const struct rnp_wire *w)
 	return w->tap ? rn_tap_net(w->tap) : base_net(w);
 }
 
-/* Builds the chain of back ends anew after one of those behind the back end of fault
- * rules, on the way to the sockets, was inserted or removed.
+/* Builds the chain of back ends anew, after a capture was inserted or removed, or the
+ * back end of fault rules was removed. If there is a back end of fault rules, it is the
+ * first of the chain.
  */
 static void rebuild_chain(struct rnp_wire *w)
 {
@@ -246,8 +247,9 @@ void rnp_path_mtu_close(struct rnp_path_mtu *p)
 		close_path(&p->path[i].fd);
 }
 
-/* Opens a socket for asking the route, bound to @src, since the route may depend on the
- * source. Return: the socket, or 0 on failure.
+/* Opens a socket by which query_path_mtu() asks the kernel for the MTU of a route. It is
+ * bound to @src, since the route may depend on the source. Return: the socket, or 0 on
+ * failure.
  */
 static int open_path(const struct rn_gid *src, uint32_t ifindex)
 {

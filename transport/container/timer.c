@@ -33,9 +33,9 @@ static bool rebalance(struct rn_timer *t)
 	return true;
 }
 
-/* Joins two trees, either of which may be empty. It walks down only their right edges,
- * which have no more timers than the ranks of the two say. Return: the first timer of
- * both trees, the root of the joined one.
+/* Joins two trees, either of which may be empty. It walks down only their right edges.
+ * These are short: each has as many timers as the rank of its root says. Return: the
+ * first timer of both trees, the root of the joined one.
  */
 static struct rn_timer *meld(struct rn_timer *a, struct rn_timer *b)
 {

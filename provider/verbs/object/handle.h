@@ -89,8 +89,8 @@ struct rnp_handle_table {
 void *rnp_object_new(enum rnp_kind kind, void (*scrub)(void *object));
 
 /* Ends an object, which is not in the table any more, or never was. Its memory stays
- * readable in the quarantine; if the program has never known the object, it is freed.
- * NULL is ignored.
+ * readable until RNP_QUARANTINE more objects of this kind were destroyed; if the program
+ * has never known the object, it is freed. NULL is ignored.
  */
 void rnp_object_free(enum rnp_kind kind, void *object);
 

@@ -499,8 +499,9 @@ static void scrub_qp(void *object)
 {
 	struct rnp_qp *qp = object;
 
-	/* @was_named = false lets rnp_wr_fini() destroy the lock of ibv_wr_start(): after
-	 * the quarantine no thread holds it any more
+	/* @was_named = false lets rnp_wr_fini() destroy the lock of ibv_wr_start(). No
+	 * thread holds that lock any more: the QP was destroyed long ago, and its memory
+	 * is reused now.
 	 */
 	qp->handle.was_named = false;
 	rnp_wr_fini(qp);

@@ -450,8 +450,8 @@ static struct rnp_xrc_domain *new_domain(struct rnp_hca *hca, int fd,
 	return d;
 }
 
-/* Returns in *@out the domain that is identified by the file @fd, or makes a new one. The
- * engine lock is held. Returns 0, or the positive errno that a kernel would return.
+/* Returns in *@out the XRC domain that is identified by the file @fd, or makes a new one.
+ * The engine lock is held. Returns 0, or the positive errno that a kernel would return.
  */
 static int get_domain(struct rnp_hca *hca, int fd, int oflag, struct rnp_xrc_domain **out)
 {
