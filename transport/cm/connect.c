@@ -330,7 +330,7 @@ static void repeat_req(struct rn_cm *cm, const struct rn_cm_in *in,
 	rn_cm_stat(cm, RN_CM_STAT_DUPLICATES);
 	/* A duplicate that comes from the peer raises the number of messages that may be
 	 * sent to it (the credit). In time-wait that is not needed, as refuse() answers
-	 * each REQ by a REJ without the connection.
+	 * the REQ by a REJ without the connection.
 	 */
 	if (conn->info.state != RN_CM_TIMEWAIT)
 		rn_cm_credit(cm, in->now, conn);

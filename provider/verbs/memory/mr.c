@@ -419,8 +419,8 @@ struct change {
 	uint32_t access;
 };
 
-/* Returns the attributes that the region would have after the change; its key would stay
- * the same. The engine lock is held.
+/* Returns the attributes that the region would have after the change @c; its key would
+ * stay the same. The engine lock is held.
  */
 static struct rn_mr_attr attr_after(const struct rnp_mr *mr, const struct change *c)
 {
@@ -529,7 +529,9 @@ static int check_change(struct rnp_engine *e, int flags, const struct rn_mr_attr
 	return rc ? rc : pin_pages(e, attr, pages);
 }
 
-/* Makes the change. The engine lock is held. Returns 0 or -errno. */
+/* Makes the change @c that ibv_rereg_mr() asks for. The engine lock is held. Returns 0 or
+ * -errno.
+ */
 static int make_change(struct rnp_context *ctx, struct rnp_mr *mr, const struct change *c,
 		       bool repins, uint64_t pages)
 {
