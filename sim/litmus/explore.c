@@ -181,7 +181,8 @@ static int note_state(struct search *s, const struct rn_model *state)
 	return 1;
 }
 
-/* Adds a level to the array, which may move: pointers to levels are invalid afterwards.
+/* Allocates one more level. realloc() may move the array, so pointers to levels are
+ * invalid afterwards.
  */
 static int add_level(struct search *s)
 {
@@ -242,7 +243,9 @@ static int add_final(struct search *s)
 	return 0;
 }
 
-/* Enters the state in level[depth] unless it is known. Returns 0 or -ENOMEM. */
+/* Begins to explore the state that is in level[depth], unless the search has visited it
+ * before. Returns 0 or -ENOMEM.
+ */
 static int enter(struct search *s)
 {
 	struct level *l = &s->level[s->depth];
@@ -261,8 +264,8 @@ static int enter(struct search *s)
 	return 0;
 }
 
-/* Makes the next possible move from the deepest state of the search. If all moves of that
- * state were made, goes back one level. Returns 0 or -ENOMEM.
+/* Makes the next move that was not tried from the deepest state of the search. If all
+ * moves of that state were tried, goes back one level instead. Returns 0 or -ENOMEM.
  */
 static int advance(struct search *s)
 {
@@ -335,7 +338,9 @@ static const char inside_rule[] = "GV1: what is inside a GPU is visible to it la
 
 /* ---- Texts of steps: numbers of TLPs ---- */
 
-/* Traces a run, and numbers the TLPs that are in flight. */
+/* Writes the steps of a run to @trace. Numbers TLPs in the order of their first steps,
+ * and remembers the numbers of those in flight.
+ */
 struct tracer {
 	const struct rn_model_plan *plan;
 	const struct rn_model *m;
@@ -535,7 +540,7 @@ static void add_tlp_step(struct rn_text *t, const struct rn_model_plan *plan,
 	}
 }
 
-/* Adds the value that a load has returned, if the instruction is a load. */
+/* If the instruction is a load, adds the value that it has returned. */
 static void add_result(struct rn_text *t, const struct rn_model_plan *plan,
 		       const struct rn_litmus_instr *in, int64_t value)
 {
@@ -545,8 +550,8 @@ static void add_result(struct rn_text *t, const struct rn_model_plan *plan,
 	add_value(t, plan, value);
 }
 
-/* Some bytes have just been read. If a newer write to the same location is still in
- * flight, adds a note about that to the text of the step.
+/* The step reads @step->loc. If a newer write to this location is still in flight, adds
+ * a note about that to the text of the step.
  */
 static void add_late(struct rn_text *t, struct tracer *tr, struct rn_litmus_step *step)
 {
@@ -612,8 +617,8 @@ static void add_words(struct tracer *tr, struct rn_litmus_step *step,
 
 /* ---- Texts of steps: TLPs that were overtaken ---- */
 
-/* Finds the TLP that @tlp overtakes in its queue, and the rule that allows this, and
- * stores both in @step. The caller calls this while @tlp is still in the queue.
+/* @tlp leaves its queue. If it is not the first there, stores in @step which TLP it
+ * overtakes and the rule that allows this. Called while @tlp is still in the queue.
  */
 static void add_passed(struct tracer *tr, struct rn_litmus_step *step,
 		       const struct rn_tlp *tlp)
@@ -709,8 +714,8 @@ enum {
 struct chance {
 	const struct rn_model_run *run;
 	struct rn_driver driver[RN_LITMUS_NODES];
-	/* Sequence of random numbers for the choice of the agent that makes the next
-	 * step. The driver of each fabric has another sequence.
+	/* Random numbers by which the next agent or host to make a step is chosen. The
+	 * driver of each fabric has a sequence of its own.
 	 */
 	struct rn_random agents;
 };
@@ -729,8 +734,8 @@ static void init_chance(struct chance *c, const struct rn_model_run *run, uint64
 	}
 }
 
-/* Moves one TLP of some fabric, which its driver chooses. Returns false if all drivers
- * hold their TLPs back.
+/* Lets the drivers of the fabrics, from a random one on, choose a TLP, and moves the
+ * first that is chosen. Returns false if all drivers hold their TLPs back.
  */
 static bool move_some_tlp(struct chance *c)
 {
@@ -761,8 +766,8 @@ static bool step(struct chance *c)
 	if (n == 0)
 		return false;
 	if (n > agents && rn_random_scaled(&c->agents, ANY_ONE_IN) == 0) {
-		/* No driver has moved a TLP, but a spinning thread may be waiting for
-		 * one. So any TLP is moved.
+		/* A driver may hold back just the TLP for which a spinning thread waits.
+		 * So now and then any TLP moves.
 		 */
 		rn_model_move(c->run,
 			      &move[agents + rn_random_scaled(&c->agents, n - agents)]);

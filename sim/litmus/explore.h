@@ -7,7 +7,8 @@
 
 #include "model.h"
 
-/* A final state, and the choices that lead to it. Eager moves are not recorded, because
+/* A final state, and the choices that lead to it from the initial state. Eager moves,
+ * which the search makes at once without alternatives, are not recorded:
  * rn_trace_replay() makes them by itself.
  */
 struct rn_explore_final {

@@ -23,7 +23,9 @@ static bool begins(const char *at, const char *end, const char *text)
 	return (size_t)(end - at) >= len && !memcmp(at, text, len);
 }
 
-/* Returns the end of the comment that begins at @at; @at if the comment does not end. */
+/* Returns the address behind the comment that begins at @at. Returns @at if the comment
+ * does not end.
+ */
 static const char *behind_comment(const char *at, const char *end)
 {
 	const char *to = at + 2;

@@ -40,7 +40,9 @@ enum {
 	RN_LITMUS_OBSERVED = 32,
 	RN_LITMUS_NAME = 16,
 	RN_LITMUS_TEXT = 64,
-	/* No index: the value of a field of type uint8_t that has none. */
+	/* Stored in a uint8_t field that usually holds an index, to say that it refers
+	 * to nothing.
+	 */
 	RN_LITMUS_NONE = 0xff,
 };
 
@@ -48,7 +50,8 @@ enum {
 struct rn_litmus_location {
 	char name[RN_LITMUS_NAME];
 	uint8_t node;
-	/* Agent to which the memory belongs (enum rn_agent); RN_AGENT_CPU: host memory.
+	/* Owner of the memory (enum rn_agent): RN_AGENT_CPU for host memory, a GPU or a
+	 * NIC.
 	 */
 	uint8_t agent;
 	bool relaxed; /* registered with IBV_ACCESS_RELAXED_ORDERING */
@@ -65,7 +68,10 @@ struct rn_litmus_qp {
 	uint8_t node, nic;
 	uint8_t peer, peer_nic; /* host and NIC of the responder */
 	uint8_t send_cq, recv_cq, recv_queue;
-	/* How work requests come to the NIC: by verbs calls or by doorbells. */
+	/* How the program gives work requests to the NIC. is_called: by verbs calls.
+	 * is_rung: it writes WQEs itself and rings the doorbell (instructions bell and
+	 * blue). A test does not do both on one QP.
+	 */
 	bool is_called, is_rung;
 };
 
@@ -184,7 +190,8 @@ struct rn_litmus_value {
 	int64_t number;
 };
 
-/* Source of the bytes of one element of a message: a value (inline data) or a location.
+/* Source of the bytes of one element of a message: a value (inline data), or a location
+ * from which the NIC reads them.
  */
 struct rn_litmus_source {
 	bool is_inline;
@@ -200,7 +207,7 @@ struct rn_litmus_source {
  *	dmacqe, pollc	nothing (pollc waits for any DMA engine of its node)
  *	sfence		nothing
  *	write imm send	qp, count, dst[] (remote), src[] (local or inline); for a send
- *into the buffer of a posted receive, count is 1 and dst[0] is NONE
+ *			into the buffer of a posted receive, count is 1 and dst[0] is NONE
  *	read		qp, count, dst[] (local), src[] (remote, never inline)
  *	faa		qp, dst[0] (local or NONE), loc (remote), value
  *	cas		like faa, with value (expected) and value2 (new)
@@ -270,7 +277,9 @@ struct rn_litmus_verdict {
 	 * text for rn_pcie_parse(). May be empty.
 	 */
 	char knobs[RN_LITMUS_TEXT];
-	/* All relaxed locations of the verdict, a bit mask of indices. */
+	/* Bit mask of indices: all locations that are registered with relaxed ordering
+	 * for this verdict, those of the whole test included.
+	 */
 	uint32_t relaxed;
 	uint32_t line;
 	char text[2 * RN_LITMUS_TEXT]; /* text of the condition without ( ) */
@@ -322,7 +331,7 @@ int rn_litmus_parse(struct rn_litmus_parser *p, struct rn_litmus_test *test);
 
 /* ---- Knobs of a verdict ---- */
 
-/* Everything besides the test on which its runs depend. */
+/* What the runs of a test depend on, besides the test itself. */
 struct rn_litmus_setup {
 	struct rn_pcie_knobs knobs;
 	uint32_t relaxed; /* all relaxed locations, a bit mask of indices */
@@ -380,8 +389,6 @@ void rn_litmus_outcome_text(const struct rn_litmus_test *t,
 			    const struct rn_litmus_outcome *outcome, char *buf,
 			    size_t len);
 
-/* ---- Steps of a run ---- */
-
 enum rn_litmus_step_kind {
 	RN_STEP_INSTR,	  /* a thread executes an instruction */
 	RN_STEP_STORE,	  /* a store leaves the store buffer of its CPU */
@@ -404,7 +411,9 @@ struct rn_litmus_step {
 	uint16_t tlp; /* number of the TLP in this run, from 0; or RN_TLP_NONE */
 	/* Queues that the TLP leaves and enters; RN_LIST_COUNT: none. */
 	uint16_t from, to;
-	/* Number of the first TLP that was overtaken in @from; or NONE. */
+	/* Number of the first TLP that was overtaken in the queue @from; RN_TLP_NONE:
+	 * none was.
+	 */
 	uint16_t passed;
 	int64_t value;		       /* value that was read or written */
 	const char *rule;	       /* rule that allowed or forced the step, or NULL */

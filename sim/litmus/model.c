@@ -105,8 +105,8 @@ static int64_t perform_atomic(const struct host *host, unsigned work)
 	return old;
 }
 
-/* Performs a read: returns the value that memory has now. The reader gets it when the
- * completion arrives.
+/* Performs a read: stores in the model the value that memory has now, and returns it.
+ * The agent that reads can use it only when the completion has arrived.
  */
 static int64_t perform_read(const struct host *host, const struct rn_tlp *tlp)
 {
@@ -251,8 +251,9 @@ void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned i
 	rn_fabric_move(rn_model_fabric(run->plan, run->m, node), &ops, &host, index);
 }
 
-/* Returns true if all TLPs of @queue come from one queue of one agent. Then it changes no
- * order if the first TLP of that queue moves into @queue early.
+/* Returns true if all TLPs of @queue come from one queue of one agent. Then the first
+ * TLP of that queue can move on into @queue at once: no other queue feeds @queue, so the
+ * order there stays the same.
  */
 static bool has_one_source(unsigned queue)
 {
@@ -282,8 +283,9 @@ static bool goes_first(const struct rn_fabric *f, unsigned queue, unsigned index
 	return true;
 }
 
-/* Returns true if the TLP is a CQE of a CQ that no thread polls without waiting (tryp).
- * Then the arrival of the CQE has no effect but to let a waiting thread continue.
+/* Returns true if the TLP is a CQE for which threads can only wait, because none polls
+ * this CQ without waiting (tryp). Its arrival then does no more than let a thread
+ * continue.
  */
 static bool is_awaited_cqe(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -298,8 +300,8 @@ static unsigned qp_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp
 	return plan->work[rn_tag_number(tlp->tag)].qp;
 }
 
-/* Returns true if the TLP is a doorbell for a queue that only one thread rings. Then its
- * arrival has no effect but to let the NIC start a work request, or fetch a receive.
+/* Returns true if the TLP is a doorbell of a queue for which only one thread rings. Its
+ * arrival then does no more than let the NIC start a work request or fetch a receive.
  */
 static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -309,9 +311,9 @@ static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn
 	       plan->is_posted_by_one[qp_of(plan, tlp)];
 }
 
-/* @tlp is the last completion of a read. Returns true if its arrival does not cause an
- * access to memory at once. It causes one if the NIC has fetched a value that may be an
- * address in its own memory.
+/* @tlp is the last completion of a read. Returns true if its arrival does not make the
+ * model access memory in the same move. It does if the value that the NIC fetches may be
+ * an address in its own memory, which it reads without TLPs.
  */
 static bool is_end_silent(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -336,8 +338,8 @@ static bool is_eager(const struct rn_model_plan *plan, const struct rn_fabric *f
 	return tlp->kind == RN_TLP_COMPLETION && is_end_silent(plan, tlp);
 }
 
-/* Returns the value that a read of @loc through the BAR would return. Such a read first
- * makes all writes visible that wait inside the GPU.
+/* Returns the value that a read of @loc through the BAR of a GPU would return. Before
+ * such a read, all writes that wait inside the GPU become visible.
  */
 static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_fabric *f,
 				unsigned loc)
@@ -365,9 +367,10 @@ static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_
 	return cell[0];
 }
 
-/* @tlp is a load of the instruction `wait'. Returns true if this load would find another
- * value than the one that the thread waits for. The load would then only push writes,
- * which can move by themselves, so the search leaves the load where it is.
+/* @tlp is a load of the instruction `wait'. Returns true if it would find another value
+ * than the one for which the thread waits. Such a load would do nothing but push writes
+ * in front of it, which can move by themselves, so the search does not move the load
+ * now.
  */
 static bool would_miss(const struct rn_model_run *run, const struct rn_fabric *f,
 		       const struct rn_tlp *tlp)

@@ -42,14 +42,18 @@ enum {
  */
 #define RN_MODEL_TORN INT64_C(-999999999)
 
-/* A cell: the part of a location that lies in one granule. */
+/* Value of a torn read: the bytes of the location, which became visible granule by
+ * granule, did not all belong to the same number.
+ */
 struct rn_model_cell {
 	uint8_t loc;
 	uint64_t addr;
 	uint32_t len;
 };
 
-/* One granule of a message. A cell is RN_LITMUS_NONE where there is none. */
+/* A cell: the part of a location that lies in one granule, the unit in which bytes
+ * become visible together (knob granule).
+ */
 struct rn_model_piece {
 	uint8_t remote, local; /* cells at the responder and at the requester */
 };

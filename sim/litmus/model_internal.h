@@ -7,7 +7,9 @@
 
 #include "model.h"
 
-/* Purposes of TLPs. rn_tlp.tag holds the purpose with a number and a piece. */
+/* What a TLP is for. rn_tlp.tag holds this, a number, and the number of a piece. The
+ * comments say what the two numbers are for each purpose.
+ */
 enum rn_model_use {
 	/* Write to a location; number: first cell, piece: number of cells. */
 	RN_USE_MEMORY,
@@ -33,8 +35,8 @@ enum rn_model_use {
 	RN_USE_RECV_FETCH,
 };
 
-/* Returns the tag of a TLP. @thread and @instr: the instruction that caused it,
- * for traces.
+/* Returns the tag of a TLP. @thread and @instr: the instruction that caused it, which
+ * traces show.
  */
 static inline uint64_t rn_model_tag(enum rn_model_use use, unsigned number,
 				    unsigned piece, unsigned thread, unsigned instr)
@@ -122,8 +124,9 @@ static inline uint16_t rn_all_pieces(const struct rn_model_work *work)
 }
 
 /* Returns true if a read from agent @from to agent @to only enters a queue when it is
- * sent, and reads memory later. The search can send such a read early without losing a
- * final state: the read blocks no other TLP, and fewer writes are in front of it.
+ * issued, and reads memory in a later move. The search can then issue it at once without
+ * losing a final state: in its queue it blocks no other TLP, and fewer writes are in
+ * front of it than if it were issued later.
  */
 static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 				unsigned to)
@@ -154,13 +157,13 @@ void rn_model_do_instr(const struct rn_model_run *run, unsigned thread);
 void rn_model_do_store(const struct rn_model_run *run, unsigned thread, unsigned index);
 /* Notes that the completion of the thread's load has come. */
 void rn_model_end_load(const struct rn_model_run *run, unsigned thread);
-/* Is this the value that the thread's `wait' waits for? */
+/* Returns true if @value is the value for which the thread's instruction `wait' waits. */
 bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
 
 /* ---- The NIC (model_nic.c) ---- */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
-/* The caller reports that the value of a cell that the NIC fetches for a work request has
- * arrived.
+/* Called when a read by which the NIC fetches a work request has completed: its value is
+ * in rn_model_request.value[@cell]. Continues with the fetch or the request.
  */
 void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
@@ -176,7 +179,9 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp);
 
 /* ---- Receives that the program posts (model_recv.c) ---- */
 void rn_model_post_receive(const struct rn_model_run *run, unsigned receive);
-/* Notes that the value of a cell of a receive's WQE has arrived. */
+/* Called when the NIC has read cell @cell of the WQE of a receive. After the last cell,
+ * sets the buffer of the receive.
+ */
 void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
 			      unsigned cell);
 void rn_model_recv_moves(const struct rn_model_run *run, struct rn_moves *to);
@@ -202,13 +207,14 @@ static inline unsigned rn_taking_piece(const struct rn_model_work *work)
 	return work->op == RN_LITMUS_SEND ? 0 : work->pieces - 1u;
 }
 
-/* May packets of WRITEs be executed out of order? */
+/* Returns true if the knobs allow a responder to execute packets of WRITEs out of order.
+ */
 static inline bool rn_is_any_order(const struct rn_model_run *run)
 {
 	return run->plan->setup.knobs.ooo || run->plan->setup.knobs.place == RN_PLACE_ANY;
 }
 
-/* Reports a step to the watcher, if there is one (model.c). */
+/* Reports a step to run->watch, if that is set (model.c). */
 void rn_model_tell(const struct rn_model_run *run, const struct rn_litmus_step *step,
 		   const struct rn_tlp *tlp);
 

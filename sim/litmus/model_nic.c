@@ -9,8 +9,9 @@
 
 /* ---- Acknowledgements and responses at the requester, and its CQEs ---- */
 
-/* Returns true if the payload writes of all messages of the QP up to this one have
- * arrived. A write that has entered a GPU counts as arrived.
+/* Returns true if the payload writes of @work and of all messages before it on the QP
+ * have arrived. With ack=placed, the responder acknowledges @work only then. A write
+ * that has entered a GPU counts as arrived.
  */
 static bool is_placed(const struct rn_model_run *run, unsigned work)
 {
@@ -42,8 +43,8 @@ static bool is_returned(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->returned == rn_all_pieces(rn_work(run, work));
 }
 
-/* Returns true if the responder context of @work has made all its accesses. Its writes
- * may still be in flight.
+/* Returns true if the responder has issued all memory accesses of the READ, atomic,
+ * FLUSH or ATOMIC WRITE @work. Its write may still be in flight.
  */
 static bool is_served(const struct rn_model_run *run, unsigned work)
 {
@@ -51,7 +52,10 @@ static bool is_served(const struct rn_model_run *run, unsigned work)
 	       (!is_by_nic(run, work) || rn_request(run, work)->is_modified);
 }
 
-/* Returns true if the requester can process an answer to this work request now. */
+/* Returns true if the responder has done enough of @work for the requester to get an
+ * answer (or, on a UC QP, if all bytes are sent), so that the requester can make its
+ * next step with it.
+ */
 static bool is_answerable(const struct rn_model_run *run, unsigned work)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -70,7 +74,8 @@ static bool is_answerable(const struct rn_model_run *run, unsigned work)
 	return is_served(run, work);
 }
 
-/* Returns true if this NIC has no write in flight behind which a CQE would have to wait.
+/* Returns true if no write of this NIC is in flight, so that a CQE would not wait behind
+ * one.
  */
 static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned nic)
 {
@@ -86,9 +91,9 @@ static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned
 	return true;
 }
 
-/* Returns true if no final state is lost when the requester processes the answer to @work
- * at once. This is so if processing it writes no result, and writes no CQE or one that no
- * write delays and for which no thread polls without waiting.
+/* Returns true if the search loses no final state when the requester processes the
+ * answer to @work at once. This is so if that writes no result to memory, and either no
+ * CQE, or a CQE that no write delays and that no thread looks for without waiting.
  */
 static bool is_eager(const struct rn_model_run *run, unsigned work)
 {
@@ -100,7 +105,7 @@ static bool is_eager(const struct rn_model_run *run, unsigned work)
 		return false;
 	if (w->unsignaled)
 		return true;
-	/* With place=any the CQE enters a queue of its own and leaves it by a
+	/* With the knob place=any the CQE enters a queue of its own and leaves it by a
 	 * separate move.
 	 */
 	if (run->plan->setup.knobs.place == RN_PLACE_ANY)
@@ -121,9 +126,7 @@ static void answer_moves(const struct rn_model_run *run, struct rn_moves *to)
 	}
 }
 
-/* Writes the result of a READ or atomic to local memory. It uses the same kind of TLPs as
- * other data.
- */
+/* Writes piece @piece of the result of a READ or atomic to local memory, as payload. */
 static void write_result(const struct rn_model_run *run, unsigned work, unsigned piece)
 {
 	const struct rn_model_work *w = rn_work(run, work);
@@ -145,7 +148,7 @@ static void write_result(const struct rn_model_run *run, unsigned work, unsigned
 		run->m->qp[w->qp].is_broken = true;
 }
 
-/* Reports a step of a NIC for a work request. */
+/* Reports to the trace that a NIC does something for a work request. @does: a verb. */
 static void tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
 		     unsigned work, const char *does)
 {
@@ -178,8 +181,8 @@ static void issue_cqe(const struct rn_model_run *run, unsigned node, unsigned ni
 	rn_model_issue(run, node, &tlp);
 }
 
-/* Processes the next answer at the requester. Answers are processed in posting order, and
- * a request is done with its last answer, so CQEs are issued in posting order as well.
+/* Processes the next answer at the requester. Answers come in posting order, and the
+ * last answer of a request ends it, so CQEs are issued in posting order as well.
  */
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 {
@@ -205,9 +208,9 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 
 /* ---- Contexts of READs, atomics, FLUSH and ATOMIC WRITE at the responder ---- */
 
-/* Returns true if another atomic of this NIC holds the lock of the word that @work
- * accesses. An atomic holds it from its read until its write has left the queue of its QP
- * (only with nic.queues=perqp).
+/* Returns true if another atomic that this NIC executes has locked the word that @work
+ * accesses. It locks the word when it reads it, and unlocks it when its write is issued
+ * or, with nic.queues=perqp, when the write has left the queue of its QP.
  */
 static bool is_locked(const struct rn_model_run *run, unsigned work)
 {
@@ -237,17 +240,17 @@ static bool is_locked(const struct rn_model_run *run, unsigned work)
 	return false;
 }
 
-/* What is known about the responder contexts before a given context of a QP: whether all
- * of them have been served, and whether all atomics among them have.
+/* Progress of the READs, atomics, FLUSHes and ATOMIC WRITEs that precede a given one on
+ * the same QP, at the responder: all of them are finished; all atomics among them are.
  */
 struct before {
 	bool all_served, atomics_served;
 };
 
 /* Returns true if the responder may execute this request now. An ATOMIC WRITE waits for
- * all responder contexts before it; so does a READ with rr=serial, while a pipelined READ
- * waits for none. An atomic waits for the atomics before it, as the table of the
- * specification says, and so does a FLUSH, because it flushes what they wrote.
+ * all responder contexts before it; so does a READ with rr=serial, while a pipelined
+ * READ waits for none. An atomic and a FLUSH wait for the atomics before them. For a
+ * FLUSH the reason is that it flushes what they wrote.
  */
 static bool may_serve(const struct rn_model_run *run, unsigned work,
 		      const struct before *before)
@@ -282,7 +285,8 @@ static bool is_serve_eager(const struct rn_model_run *run, unsigned work)
 	return true;
 }
 
-/* Adds the move that starts the first context that has not started, if it may start now.
+/* Looks for the first READ, atomic, FLUSH or ATOMIC WRITE of the QP that the responder
+ * has not begun to execute. Adds the move that begins it, if it may begin now.
  */
 static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_moves *to)
 {

@@ -37,8 +37,8 @@ void rn_model_post_receive(const struct rn_model_run *run, unsigned receive)
 	q->receive[q->posted++] = (uint8_t)receive;
 }
 
-/* Returns the location whose address all @count values are, if it lies in the memory of
- * the NIC's host. Otherwise returns NONE.
+/* If the first @count values of the fetched WQE are all the address of one location, and
+ * that is in the memory of the NIC's host, returns the location. Otherwise returns NONE.
  */
 static unsigned buffer_at(const struct rn_model_run *run, unsigned receive,
 			  unsigned count)
@@ -79,8 +79,8 @@ static bool may_fetch(const struct rn_model_run *run, unsigned rq)
 	       (q->begun == 0 || run->m->receive[q->receive[q->begun - 1]].is_fetched);
 }
 
-/* Returns true if the reads of the next WQE can be sent at once, because sending them has
- * no other effect than that they enter a queue (rn_is_silent()).
+/* Returns true if the search can issue the reads of the next WQE at once, because they
+ * do no more than enter a queue (rn_is_silent()).
  */
 static bool is_fetch_eager(const struct rn_model_run *run, unsigned rq)
 {
@@ -137,8 +137,9 @@ unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 	       piece;
 }
 
-/* Returns true if all packets before the one with which @work consumes a receive have
- * been executed. @position is the position of the work request in its queue.
+/* Returns true if the responder has executed all packets that come before the one with
+ * which @work consumes a receive. @position is the position of the work request in its
+ * queue.
  */
 static bool is_first_in_order(const struct rn_model_run *run,
 			      const struct rn_model_queue *q, unsigned position)
@@ -156,7 +157,9 @@ static bool is_first_in_order(const struct rn_model_run *run,
 	return (rn_request(run, q->work[position])->executed & own) == own;
 }
 
-/* Has the packet with which a message consumes its receive left the requester? */
+/* Returns true if the requester has sent the packet with which a message consumes its
+ * receive.
+ */
 static bool has_left(const struct rn_model_run *run, unsigned work)
 {
 	uint16_t sent = (uint16_t)((2u << rn_taking_piece(rn_work(run, work))) - 1);

@@ -145,8 +145,8 @@ static void launch(const struct rn_model_run *run, unsigned thread, unsigned ins
 	rn_model_issue(run, code->node, &tlp);
 }
 
-/* Sends a doorbell: a write to the NIC. For the instruction blue, @value is the WQE that
- * comes with it; bell and recv send no WQE.
+/* Issues the TLP of a doorbell: a write of the CPU to the NIC. For the instruction blue
+ * (BlueFlame) it carries the WQE @value; for bell and recv it carries none.
  */
 static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		 int64_t value)
@@ -170,7 +170,9 @@ static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr
 	rn_model_issue(run, code_of(run, thread)->node, &tlp);
 }
 
-/* Makes a store, post or launch visible outside its CPU. */
+/* Takes the effect of a store, post or launch outside the CPU, when the entry leaves the
+ * store buffer.
+ */
 static void let_out(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		    int64_t value)
 {
@@ -342,8 +344,9 @@ static bool is_fenced(const struct rn_model_run *run, unsigned thread)
 	return true;
 }
 
-/* Returns true if the location keeps the value that the thread waits for once it has it.
- * If it does not keep the value, the `wait' may miss it, like any loop of loads.
+/* Returns true if the location, once it has the value for which the thread waits, never
+ * changes again. Otherwise the instruction `wait' may miss the value, like any loop of
+ * loads.
  */
 static bool is_lasting(const struct rn_model_run *run, unsigned thread, unsigned loc)
 {
@@ -437,8 +440,8 @@ static bool is_same_place(const struct rn_litmus_instr *a,
 }
 
 /* Returns true if the store @later may leave the store buffer before @earlier. A verbs
- * call or a launch contains a store fence before its doorbell. BlueFlame registers are
- * mapped write-combining, so no processor orders writes to them.
+ * call or a launch contains a store fence before it writes the doorbell. BlueFlame
+ * registers are mapped write-combining, so no processor orders writes to them.
  */
 static bool may_leave_before(const struct rn_model_run *run,
 			     const struct rn_litmus_instr *later,

@@ -202,8 +202,8 @@ static bool form_message(struct cell *c)
 	       sources(c, qp_in(c)->node, true) && suffixes(c);
 }
 
-/* Parses a SEND. Its destination is a buffer, whose receive then exists from the
- * beginning, or _ for the buffer of a receive that the program posts.
+/* Parses a SEND. Its destination is either the name of a buffer, for which a receive is
+ * then posted before the test begins, or _ if the program posts a receive itself.
  */
 static bool form_send(struct cell *c)
 {
@@ -421,9 +421,9 @@ static const struct form *find_form(const char *name)
 	return NULL;
 }
 
-/* Notes whether the program posts work requests to the QP by verbs calls or rings its
- * doorbell itself. A test that does both is an error, because a verbs call and the
- * program would write the same send queue.
+/* Notes in struct rn_litmus_qp whether the program posts work requests to this QP by
+ * verbs calls or rings its doorbell itself. A test that does both is an error, because a
+ * verbs call and the program would write the same send queue.
  */
 static bool note_way(struct cell *c)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* parse_internal.h - declarations shared by the files of the litmus parser.
  *
- * A function that returns bool sets the error when it returns false, except
- * rn_lex_try_*(), which return false if the text is not there.
+ * A function that returns bool and false sets the error in struct rn_litmus_parser
+ * before. The exceptions are rn_lex_try_*(): there, false says only that the text does
+ * not come next.
  */
 #ifndef RN_LITMUS_PARSE_INTERNAL_H
 #define RN_LITMUS_PARSE_INTERNAL_H
@@ -11,15 +12,21 @@
 
 /* ---- Words (lex.c) ---- */
 void rn_lex_blank(struct rn_litmus_parser *p);
-/* Sets the error: @expected should come next in the text. Returns false. */
+/* Sets the error: the text goes on otherwise than expected. @expected names what should
+ * come next. Returns false.
+ */
 bool rn_lex_fail(struct rn_litmus_parser *p, const char *expected);
-/* Sets the error: the last word read should have been @expected. Returns false. */
+/* Sets the error: the last word that was read is wrong. @expected names what should be
+ * there. Returns false.
+ */
 bool rn_lex_refuse(struct rn_litmus_parser *p, const char *expected);
-/* Sets the error to "NAME: SENTENCE" at the last word read. Returns false. */
+/* Sets the error "NAME: SENTENCE", where @name and @sentence are these parts, at the
+ * last word that was read. Returns false.
+ */
 bool rn_lex_fail_name(struct rn_litmus_parser *p, const char *name, const char *sentence);
 bool rn_lex_try_char(struct rn_litmus_parser *p, char c);
 bool rn_lex_try_text(struct rn_litmus_parser *p, const char *text);
-/* Reads the next word if it is @word, and returns true then. */
+/* If the next word is @word, reads it and returns true. Otherwise reads nothing. */
 bool rn_lex_try_word(struct rn_litmus_parser *p, const char *word);
 char rn_lex_peek(struct rn_litmus_parser *p);
 bool rn_lex_char(struct rn_litmus_parser *p, char c);
@@ -29,7 +36,9 @@ bool rn_lex_number(struct rn_litmus_parser *p, int64_t *number);
 /* Reads a register or a number. */
 bool rn_lex_value(struct rn_litmus_parser *p, struct rn_litmus_value *value);
 bool rn_lex_register(struct rn_litmus_parser *p, uint8_t *reg);
-/* Name of a text for error texts, and the characters that end the text. */
+/* A piece of text that ends at one of the characters @stops. @what names it in error
+ * messages.
+ */
 struct rn_lex_text {
 	const char *what, *stops;
 };

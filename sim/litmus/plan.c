@@ -14,8 +14,9 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Divides a location into cells. The location gets an address that is aligned as the test
- * says and not more, so that granule boundaries split the location as often as possible.
+/* Divides a location into cells, one for each granule. Its address is aligned as the
+ * test says and no better, so that granule boundaries cut the location as often as
+ * possible.
  */
 static int plan_location(struct rn_model_plan *plan, unsigned loc)
 {
@@ -75,7 +76,8 @@ static int add_element(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
-/* Adds the pieces of a FLUSH: one read for each memory that it names. */
+/* Adds the pieces of a FLUSH: one read for each memory (host, GPU or NIC) that it names.
+ */
 static int plan_flush(const struct rn_model_plan *plan, struct rn_model_work *work,
 		      const struct rn_litmus_instr *in)
 {
@@ -121,8 +123,9 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
-/* Returns true if the array of fetched values in a work request has room for the cells of
- * each location. A WQE may contain the address of any location.
+/* Returns true if the array rn_model_request.value has room for all cells of any
+ * location. A WQE may contain the address of each of them, and the NIC reads what is
+ * there.
  */
 static bool can_fetch(const struct rn_model_plan *plan)
 {
@@ -196,7 +199,9 @@ static unsigned ends_of_nic(const struct rn_litmus_test *t, unsigned node, unsig
 	return ends;
 }
 
-/* Returns true if the program posts receives to a queue of this NIC. */
+/* Returns true if the test has a receive queue of this NIC to which the program posts
+ * receives itself.
+ */
 static bool is_fed(const struct rn_litmus_test *t, unsigned node, unsigned nic)
 {
 	for (unsigned i = 0; i < t->rqs; i++)
@@ -214,8 +219,9 @@ static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsign
 	return false;
 }
 
-/* Computes the properties of receive queues. The queue of an SRQ belongs to no QP, so it
- * gets a stream of its own. @streams: number of streams of each NIC, updated.
+/* Fills in what the plan says about receive queues. A NIC reads the WQEs of a QP's
+ * receive queue in the stream of that QP. An SRQ belongs to no QP, so it gets a stream
+ * of its own. @streams: the number of streams of each NIC, which this increases.
  */
 static void plan_recv_queues(struct rn_model_plan *plan,
 			     uint8_t streams[RN_LITMUS_NODES][RN_AGENT_COUNT])
@@ -310,8 +316,8 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 	}
 	for (unsigned i = 0; i < in->count; i++)
 		count_write(plan, in->dst[i]);
-	/* The SEND may be written to the buffer of any receive at the peer, so each
-	 * location there counts.
+	/* The SEND goes into the buffer of some posted receive. So it may write any
+	 * location at the peer, and counts as a write to each.
 	 */
 	if (in->op == RN_LITMUS_SEND && in->dst[0] == RN_LITMUS_NONE)
 		for (unsigned i = 0; i < plan->test->locations; i++)

@@ -167,7 +167,9 @@ static size_t word_length(const char *words, const char *stops)
 	return n;
 }
 
-/* Adds the locations of a list x+y, which ends at a comma, to @mask. */
+/* Reads the names in @list, such as x+y, up to a comma. Sets the bits of these locations
+ * in @mask.
+ */
 static int read_relaxed(const struct rn_litmus_test *t, const char *list, uint32_t *mask,
 			char *err, size_t err_len)
 {
