@@ -12,11 +12,10 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* STEPS_PER_ISSUE: number of choices that the driver makes for each TLP that is
-	 * issued. Two choices move one TLP through its queues. The random driver stalls
-	 * queues most of the time, so it also makes one more choice for each
-	 * TLPS_PER_STEP TLPs in flight; the number of TLPs in flight then stays at some
-	 * hundreds.
+	/* Number of choices that the driver makes for each TLP that is issued. Two
+	 * choices move one TLP through its queues. The random driver stalls queues most
+	 * of the time, so it makes one more choice for each TLPS_PER_STEP TLPs in
+	 * flight. Then some hundreds of TLPs stay in flight.
 	 */
 	STEPS_PER_ISSUE = 2,
 	TLPS_PER_STEP = 16,
@@ -38,16 +37,16 @@ static bool forked;
 static void (*starts[STARTS_MAX])(struct rn_host *h);
 static unsigned start_count;
 
-/* The SIGSEGV handler reads these thread-local variables. They have the model
+/* The SIGSEGV handler reads these thread-local variables. They have the TLS model
  * initial-exec, because with other models the first access may allocate memory.
  */
 static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
 
 /* ----------------------------------------- slots for the payloads of TLPs */
-/* Allocates slots for @count TLPs, each with room for a payload of @bytes. No slot is
- * allocated later: its pages could lie at an address that the program has registered and
- * then unmapped, and late writes would damage them. Returns 0 or -ENOMEM.
+/* Allocates slots for @count TLPs, each with room for a payload of @bytes. Slots are not
+ * allocated later, because their pages could lie at an address that the program has
+ * registered and then unmapped, and late writes would damage them. Returns 0 or -ENOMEM.
  */
 static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 {
@@ -72,8 +71,8 @@ static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 	return 0;
 }
 
-/* Takes a free slot. If @len is not 0, its payload.bytes has room for @len bytes. Returns
- * NULL if no slot is free.
+/* Takes a free slot. If @len is not 0, gives it a buffer for @len bytes (payload.bytes).
+ * Returns NULL if no slot is free.
  */
 static struct rn_host_slot *take_slot(struct rn_host *h, uint32_t len)
 {
@@ -108,9 +107,9 @@ bool rn_host_is_forked(void)
 	return forked;
 }
 
-/* Returns the maximum length of one write. A NIC writes at most one granule at a time, or
- * up to a page if a hook lets granules be joined (rn_host_hooks.joins). A drive writes at
- * most max_payload bytes at a time.
+/* Returns the maximum length of one write TLP in bytes. A NIC writes one granule at
+ * most, or up to a page if a hook lets a TLP cross granule boundaries
+ * (rn_host_hooks.joins). A drive writes max_payload bytes at most.
  */
 static uint32_t payload_max(const struct rn_host *h, const struct rn_pcie_knobs *k)
 {
@@ -122,7 +121,7 @@ static uint32_t payload_max(const struct rn_host *h, const struct rn_pcie_knobs 
 	return most;
 }
 
-/* Publishes the settings that devices read without the lock. */
+/* Copies settings to the atomic variables that devices read without the lock. */
 static void publish(struct rn_host *h)
 {
 	atomic_store_explicit(&h->is_taped, h->tape.is_on, memory_order_relaxed);
@@ -298,7 +297,7 @@ bool rn_host_is_polling(void)
 	return polling;
 }
 
-/* Returns the time in ns, which is read once while the lock is held. */
+/* Returns the time in ns. The clock is read once while the lock is held. */
 static uint64_t now_of(struct rn_host *h)
 {
 	if (!h->now)
@@ -310,7 +309,7 @@ void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks)
 {
 	assert(h->hook_count < RN_HOST_HOOKS_MAX);
 	h->hooks[h->hook_count++] = hooks;
-	/* If there is no memory for longer payloads, writes are not joined. */
+	/* If this fails for lack of memory, a write is cut into shorter TLPs. */
 	if (payload_max(h, &h->knobs) > h->large_bytes && rn_fabric_count(h->fabric) == 0)
 		(void)make_slots(h, h->slot_count, payload_max(h, &h->knobs));
 }

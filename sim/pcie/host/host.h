@@ -36,7 +36,8 @@ enum {
 
 /* Payload of a TLP; rn_tlp.data is the index of the payload. */
 struct rn_payload {
-	/* Write: copy of the bytes; read: buffer of the reader. */
+	/* For a write: a copy of the bytes. For a read: the buffer that gets the bytes.
+	 */
 	uint8_t *bytes;
 	struct rn_host_nic *nic; /* NIC that issued the TLP, or NULL */
 	/* Called under the host lock when the write has been performed, or the completion
@@ -115,7 +116,7 @@ void rn_host_force_if(struct rn_host *h,
 void rn_host_force_all(struct rn_host *h);
 
 /* Tells the hooks (the sanitizer) that all writes to the range are visible now. The
- * caller must have forced all TLPs to it. For bounce buffers and tests.
+ * caller has forced all TLPs to the range before. Used for bounce buffers and in tests.
  */
 void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
 
@@ -128,12 +129,12 @@ void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
  */
 bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until);
 
-/* Forces all TLPs in flight, and tells the hooks (the sanitizer) that all writes are
- * visible, although the program has done nothing to make them visible. Used by tests.
+/* Forces all TLPs in flight. Tells the hooks (the sanitizer) that all writes are
+ * visible, although the program has not synchronised with them. Used by tests.
  */
 void rn_host_settle(struct rn_host *h);
 
-/* Both functions force all TLPs that write to the region @r or read from it. */
+/* Both functions force all TLPs that read or write the region @r to arrive now. */
 struct rn_host_region;
 void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r);
 
@@ -146,7 +147,8 @@ void rn_host_step(struct rn_host *h, unsigned moves);
  */
 struct rn_host_region {
 	struct rn_host_region *next;
-	rn_iova addr; /* address of the first byte, as NICs and the CPU use it */
+	/* Address of the first byte. NICs and the CPU use the same address. */
+	rn_iova addr;
 	uint64_t len;
 	unsigned target; /* agent (enum rn_agent) whose memory this is */
 	/* Distance in bytes from the mapping at @addr to the second mapping of the same
@@ -168,8 +170,8 @@ void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r);
 const struct rn_host_region *rn_host_region_of(const struct rn_host *h, rn_iova addr);
 
 /* Copy bytes to or from the memory at @addr, through the region's second mapping if it
- * has one. If the access faults, they return RN_MEM_FAULT. A write is made in aligned
- * stores of up to 8 bytes, granule by granule.
+ * has one. If the access faults, they return RN_MEM_FAULT. rn_host_store() uses aligned
+ * stores of up to 8 bytes, and writes granule by granule.
  */
 enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *src,
 				 uint32_t len);
@@ -188,53 +190,58 @@ struct rn_host_hooks {
 	 * read pushes have been performed before the call.
 	 */
 	void (*reading)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Called in place of a load or store that the simulation itself makes. Returns
-	 * true if the callback has accessed the memory, false if the caller must access
-	 * it.
+	/* Called when the simulation itself, not the program, needs a load or store at
+	 * @addr. Returns true if the callback has made the access, false if the caller
+	 * must make it.
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
-	/* Returns true if the page that contains @addr is mapped, and the owner of these
-	 * hooks has closed it to the program. Devices can write to such a page although
-	 * the program cannot. May be NULL.
+	/* Returns true if the page that contains @addr is mapped, but the part of the
+	 * library that owns these hooks has taken the program's rights to it. Devices
+	 * can write to such a page. May be NULL.
 	 */
 	bool (*is_closed)(struct rn_host *h, rn_iova addr);
-	/* Called when the simulation itself is about to access memory [addr, addr + len).
+	/* Called when the simulation itself is about to access memory [addr, addr +
+	 * len).
 	 */
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
-	/* Called when the simulation has accessed that memory. */
+	/* Called after the access that touching() announced, if the memory belongs to no
+	 * region.
+	 */
 	void (*touched)(struct rn_host *h, rn_iova addr, uint64_t len);
-	/* Called after QP @qpn of NIC @agent (0: all QPs of the NIC) has been drained or
-	 * destroyed. The QP's messages are numbered from the first again afterwards.
+	/* Called when no TLP of QP @qpn of NIC @agent is in flight any more, because the
+	 * QP was drained or destroyed. @qpn 0: all QPs of the NIC. Afterwards the QP
+	 * numbers its messages from the beginning again.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
-	/* Called with ack=placed, before NIC @agent acknowledges the data that QP @qpn
-	 * has received. The callback must store the data that it still withholds.
+	/* Called with the knob ack=placed, before NIC @agent acknowledges the data that
+	 * QP @qpn has received. The callback must store what it still withholds of that
+	 * data.
 	 */
 	void (*placed)(struct rn_host *h, unsigned agent, uint32_t qpn);
-	/* Called when a flush call does not send its read @flush, because the simulated
-	 * GPUs make writes visible in order to all agents in @scope. On machines with
-	 * other GPUs the program may need this read. @scope is a value of
-	 * rn_pcie_knobs.gpu_ordering.
+	/* Called when a flush of the program does not issue its read @flush, because the
+	 * simulated GPUs make writes visible in order to all agents in @scope (a value
+	 * of rn_pcie_knobs.gpu_ordering). On machines with other GPUs the program may
+	 * need this read.
 	 */
 	void (*flush_skipped)(struct rn_host *h, const struct rn_tlp *flush,
 			      unsigned scope);
-	/* Called for a write, after issued(). Returns true if the write is withheld: it
-	 * does not go through the fabric, and the owner of the callback must end it by
-	 * rn_host_end_withheld().
+	/* Called for a write, after issued(). Returns true if the callback withholds the
+	 * write. Then the write does not go through the fabric, and the part that
+	 * withholds it must call rn_host_end_withheld() for it later.
 	 */
 	bool (*withholds)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Returns true if the TLP must be performed as soon as it is issued, together
 	 * with all TLPs that it must not pass.
 	 */
 	bool (*hurries)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* @tlp is a TLP of a NIC's write, whose length is not set yet. Returns true if
-	 * the bytes that this TLP writes may cross granule boundaries. May be NULL.
+	/* @tlp is the next TLP of a NIC's write. Its length is not set yet. Returns true
+	 * if the bytes that this TLP writes may cross granule boundaries. May be NULL.
 	 */
 	bool (*joins)(struct rn_host *h, const struct rn_tlp *tlp);
-	/* Called when a NIC is about to read. @tlp is the whole read, before it is cut
-	 * into TLPs. Returns true if the read has to be postponed until the program waits
-	 * for something.
+	/* Called when a NIC is about to read. @tlp stands for the whole read, which is
+	 * not cut into TLPs yet. Returns true if the NIC must postpone the read until
+	 * the program waits for something.
 	 */
 	bool (*postpones)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Called when all TLPs to and from the range have been forced, either because the
@@ -249,31 +256,31 @@ enum {
 	RN_HOST_HOOKS_MAX = 4
 };
 
-/* Calls the hooks' flush_skipped(). */
+/* Calls flush_skipped() of all hooks. */
 void rn_host_tell_flush_skipped(struct rn_host *h, const struct rn_tlp *flush,
 				unsigned scope);
 
-/* Ends a write that a hook has withheld. If @is_stored, its bytes are stored. Then the
- * other callbacks are called for it.
+/* Ends a write that a hook has withheld: stores its bytes if @is_stored, and then calls
+ * the callbacks that a performed write calls.
  */
 void rn_host_end_withheld(struct rn_host *h, const struct rn_tlp *tlp, bool is_stored);
 
-/* Reports to the device that a withheld write is done, although its bytes are not stored
- * yet. If other devices access the memory, the bytes are stored first.
+/* Reports to the device that a withheld write is done, although its bytes are not in
+ * memory yet. If another device accesses that memory, the bytes are stored first.
  */
 void rn_host_free_withheld(struct rn_host *h, const struct rn_tlp *tlp);
 
 /* Adds callbacks. @hooks must stay valid until the process ends. */
 void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);
 
-/* Registers @start for constructors of this library: @start is called once, without the
- * lock, when the hierarchy has been made and before the first TLP is issued.
+/* Registers @start. Called by constructors of this library. @start is called once,
+ * without the host lock, when the hierarchy exists and no TLP has been issued yet.
  */
 void rn_host_at_start(void (*start)(struct rn_host *h));
 
-/* The caller sets whether this thread reads a memory location again and again until it
- * has a certain value. The sanitizer does not report such reads. Calls do not nest. Any
- * thread may call this, without a lock.
+/* Says whether this thread is in a loop that reads a memory location until it has a
+ * certain value. The sanitizer does not report such reads. Calls do not nest. Any thread
+ * may call this, without a lock.
  */
 void rn_host_set_polling(bool is_polling);
 bool rn_host_is_polling(void);

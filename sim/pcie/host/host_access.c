@@ -17,19 +17,19 @@ enum {
 	READ_PIECES = 16,
 	WORD = 8,
 	OPS_PER_BLOCK = 64,
-	/* Number of polls in a row that find no completion. After this number, the
-	 * program counts as waiting.
+	/* When the program has polled this often in a row without finding a completion,
+	 * it is taken to be waiting for one.
 	 */
 	POSTPONED_POLLS = 64,
 };
 
-/* Bounds of the time for which a read is postponed, because programs may wait without
- * polling, and peers in other processes wait, too. A read is postponed for the time
- * @least at least. That is not longer than the default of the knob hold, because every
- * message causes reads. On a busy machine the threads of the program may not have run in
- * that time. So the bus thread, which gets as many turns as those threads, must also have
- * had @turns turns, before the read is performed. When the time @most has passed, it is
- * performed in any case, because peers do not wait for ever.
+/* A read is postponed until the program waits. These bounds limit the time, because a
+ * program may wait without polling, and peers in other processes wait, too. A postponed
+ * read is performed when @least ns have passed and the bus thread has had @turns turns
+ * since. @least is no longer than the default of the knob hold, because each message
+ * causes reads. The turns are there for busy machines, where the threads of the program
+ * may not have run in that time: the bus thread gets as many turns as they do. After
+ * @most ns the read is performed in any case.
  */
 static const struct {
 	rn_ns least, most;
@@ -113,8 +113,9 @@ static enum rn_mem_result op_begun(struct rn_nic_op *op)
 	return result;
 }
 
-/* Decrements @left, and ends the operation when it is 0. Called when a TLP of the
- * operation has been completed, or when the operation no longer waits for a lock.
+/* Decrements @op->left, and ends the operation when that is 0. Called when a TLP of the
+ * operation has completed, and when the operation no longer waits for a lock or is no
+ * longer postponed.
  */
 static void op_ended(struct rn_nic_op *op)
 {
@@ -146,7 +147,7 @@ static bool is_relaxed(const struct rn_pcie_knobs *k, struct rn_mem_attr attr)
 	return false;
 }
 
-/* Returns a TLP with the fields that do not depend on the address. */
+/* Returns a TLP with those fields filled in that do not depend on the address. */
 static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 				struct rn_mem_attr attr)
 {
@@ -175,7 +176,7 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 }
 
 /* Sets the target of @tlp to the agent that owns the memory at @addr. Sets *@end to the
- * first address after @addr that may belong to another agent.
+ * first address above @addr that may belong to another agent.
  */
 static void aim_tlp(const struct rn_host *h, struct rn_tlp *tlp, rn_iova addr,
 		    rn_iova *end)
@@ -192,8 +193,8 @@ static uint32_t to_boundary(rn_iova addr, uint32_t size)
 }
 
 /* ---------------------------------------------------------- writes of a NIC */
-/* Tests whether the word around @addr can be written, by atomically adding 0 to it, which
- * other threads do not notice.
+/* Tests whether the word around @addr can be written: adds 0 to it atomically, which no
+ * other thread notices.
  */
 static bool is_writable(struct rn_host *h, rn_iova addr)
 {
@@ -219,7 +220,7 @@ static bool is_there(struct rn_host *h, rn_iova addr, uint32_t len)
 	return true;
 }
 
-/* May the next bytes of a write cross granule boundaries in one TLP? */
+/* Returns true if a hook lets one TLP of this write cross granule boundaries. */
 static bool is_joined(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	for (unsigned i = 0; i < h->hook_count; i++)
@@ -260,9 +261,7 @@ static uint32_t joined_piece(const struct rn_host *h, rn_iova addr, uint32_t lef
 	return len < left ? len : left;
 }
 
-/* Issues the write of a completion entry. It is one TLP, so that the entry becomes
- * visible as a whole.
- */
+/* Issues the write of a CQE as one TLP, so that the CQE becomes visible as a whole. */
 static enum rn_mem_result write_cqe(struct rn_host_nic *nic, struct rn_tlp *tlp,
 				    rn_iova dst, const void *src, uint32_t len)
 {
@@ -356,9 +355,9 @@ static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 	return false;
 }
 
-/* Returns the size of the pieces into which a read is cut: a power of two and at least a
- * granule. A read that is performed at once is cut only at pages, and all its bytes are
- * read at the same time.
+/* Returns the size in bytes of the pieces into which a read is cut: a power of two, at
+ * least a granule. A read that is performed at once is cut only at page boundaries, and
+ * all of its bytes are read at the same time.
  */
 static uint32_t read_size(struct rn_host *h, const struct rn_tlp *tlp, uint32_t len)
 {
@@ -371,7 +370,7 @@ static uint32_t read_size(struct rn_host *h, const struct rn_tlp *tlp, uint32_t 
 	return size;
 }
 
-/* Returns the TLP that would perform the whole read if the read were not cut. */
+/* Returns a TLP that stands for the whole read, before it is cut into pieces. */
 static struct rn_tlp tlp_of_read(const struct rn_nic_op *op)
 {
 	struct rn_tlp tlp = tlp_header(op->nic, RN_TLP_READ, op->attr);
@@ -415,8 +414,9 @@ static struct rn_nic_lock *find_lock(const struct rn_host_nic *nic, rn_iova addr
 	return l;
 }
 
-/* Locks the word that the atomic @op accesses. Returns NULL if @op has to wait for the
- * lock, or if there is no memory for a lock (op->result is RN_MEM_FAULT then).
+/* Locks the word that the atomic @op accesses. Returns the lock, or NULL in two cases:
+ * @op has to wait for the lock; or there is no memory for a lock, and op->result is
+ * RN_MEM_FAULT.
  */
 static struct rn_nic_lock *lock_word(struct rn_nic_op *op)
 {
@@ -471,16 +471,16 @@ static void unlock_word(struct rn_nic_lock *l)
 static void locked_written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	(void)tlp;
-	/* @result is not used: errors have been counted, and the word could be read, so
-	 * the write to it succeeds.
+	/* @result can be ignored: an error has been counted where it occurred, and the
+	 * word could be read before, so this write to it succeeds.
 	 */
 	(void)result;
 	unlock_word(arg);
 }
 
-/* Callback of the read under the lock, called with what was read: computes the new value
- * and issues the write. The lock is released when the write has been performed, which is
- * later than necessary but legal.
+/* Called with the value that the NIC has read after it locked the word for an atomic.
+ * Computes the new value and issues the write. The lock is released when the write has
+ * been performed. That is later than necessary, but legal.
  */
 static void locked_read(void *arg, const struct rn_tlp *request,
 			enum rn_mem_result result)
@@ -494,8 +494,8 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
 	tlp.tag = RN_HOST_TAG_LOCKED;
-	/* @request is the completion of the read, so its requester is the agent that owns
-	 * the word. That agent is the target of the write.
+	/* @request is the completion of the read. Its requester is the agent that owns
+	 * the word, so that agent is the target of the write.
 	 */
 	tlp.target = request->requester;
 	tlp.addr = op->atomic.req.dst;
@@ -570,9 +570,9 @@ static void begin_atomic(struct rn_nic_op *op)
 }
 
 /* -------------------------------------------------------- postponed reads */
-/* Returns true if the read should be postponed. A program cannot tell when a NIC reads
- * the source of a request, or serves a READ, so a hook may postpone such reads until the
- * program waits for something.
+/* Returns true if a hook postpones the read until the program waits for something. It
+ * may, because a program cannot tell when a NIC reads the source of a request or serves
+ * a READ.
  */
 static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -595,8 +595,8 @@ static void postpone_read(struct rn_host_postponed *list, struct rn_nic_op *op)
 	list->tail = &op->next;
 }
 
-/* Performs the postponed reads of the QP of @newest, or all postponed reads if @newest is
- * NULL.
+/* Performs the postponed reads of the QP to which the read @newest belongs. @newest
+ * NULL: performs all postponed reads.
  */
 static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 {
@@ -623,9 +623,9 @@ static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 	}
 }
 
-/* The program waits for completions. Performs the postponed reads of that QP whose read
- * was postponed last, because a program that waits for one QP may not have waited for the
- * others yet.
+/* Called when the program waits for completions. Of the QPs that have postponed reads,
+ * performs those of the QP whose read was postponed last: a program that waits for one
+ * QP need not wait for the others yet.
  */
 static void resume_newest_reads(struct rn_host *h)
 {

@@ -20,10 +20,14 @@
 #include "host_internal.h"
 
 enum {
-	/* Period of the thread in ns while somebody waits for a TLP. */
+	/* How often the thread runs while an agent or the program waits for a TLP, in
+	 * ns.
+	 */
 	TICK_NS = 50 * 1000,
 	STEPS_PER_TICK = 32,
-	LEAKS = 64, /* maximum number of TLPs that may be forced early during one bound */
+	/* Maximum number of TLPs that are forced early during one holding time (bound).
+	 */
+	LEAKS = 64,
 	STACK = 128 * 1024,
 	/* Completion entries are held no longer than this, even if hold is longer,
 	 * because a program that sleeps until a completion arrives does not poll. In ns;
@@ -32,15 +36,15 @@ enum {
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
 
-/* Returns the time for which a TLP may be held, in ns; 0: without limit. */
+/* Returns the time in ns for which a TLP may be held (the bound); 0: without limit. */
 static uint64_t bound_ns(const struct rn_pcie_knobs *k)
 {
 	return k->hold_ns == RN_PCIE_HOLD_EVENT ? ENTRY_WAIT_NS : k->hold_ns;
 }
 
 /* ----------------------------------------- the bound on holding TLPs */
-/* Returns the number of empty polls since @tlp was issued. If several CQ rings were
- * polled, the number of the one that was polled most counts.
+/* Returns the number of empty polls since @tlp was issued. If the program polled several
+ * CQ rings, this is the number of the ring that it polled most.
  */
 static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -53,7 +57,9 @@ static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 	return most;
 }
 
-/* Returns true if the TLP has been held for 1/@part of the bound, in time or in polls. */
+/* Returns true if the TLP has been held for 1/@part of the bound in time, or of the
+ * bound in polls.
+ */
 static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
 {
 	const struct rn_pcie_knobs *k = rn_host_knobs(h);
@@ -72,9 +78,8 @@ static bool is_leak_due(struct rn_host *h, rn_ns now)
 	return bound_ns(k) && now && now - h->leaked_at >= (rn_ns)(bound_ns(k) / LEAKS);
 }
 
-/* Returns the youngest data write, or the youngest TLP if there are no data writes.
- * Completion entries are chosen last, because an entry would push all data in front of
- * it.
+/* Returns the youngest write of data, or the youngest TLP if there is none. A CQE is
+ * returned only then, because forcing a CQE would push all data in front of it.
  */
 static unsigned youngest_data(const struct rn_fabric *f)
 {
@@ -105,7 +110,10 @@ void rn_host_release(struct rn_host *h, rn_ns now)
 	unsigned oldest;
 
 	if (h->tape.is_replaying)
-		return; /* the replayed choices contain the forced moves, too */
+		/* Replayed choices include the TLPs that were forced in the recorded
+		 * run.
+		 */
+		return;
 	while ((oldest = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE &&
 	       is_held(h, rn_fabric_tlp(h->fabric, oldest), now, 1)) {
 		h->counters.released++;
@@ -124,8 +132,8 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)
 }
 
 /* ------------------------------------------------------- the bus thread */
-/* Returns true if the bus thread may move TLPs when time passes: if there is a bound in
- * time, or if somebody waits for a TLP.
+/* Returns true if the bus thread may move TLPs because time has passed: if a TLP may be
+ * held only for a certain time, or if somebody waits for a TLP.
  */
 static bool does_time_move(const struct rn_host *h)
 {
@@ -199,7 +207,7 @@ static void *run_bus(void *arg)
 		if (!h->wake_due && !must_hurry)
 			sleep_until(h, next_look(h, now));
 		h->by_time = false;
-		/* this call also wakes the NICs that have results to collect */
+		/* This also wakes the NICs that have results to collect. */
 		rn_host_unlock(h);
 		if (must_hurry)
 			sched_yield();
@@ -252,9 +260,9 @@ static void wake_bus(struct rn_host *h)
 	pthread_cond_signal(&h->bus_work);
 }
 
-/* Wakes the thread if it sleeps until a signal, or if somebody waits for a TLP and the
- * thread would sleep for longer than a tick. A TLP that nobody waits for may wait until
- * the thread wakes by itself.
+/* Wakes the thread if it sleeps until it is signalled, and if an agent or the program
+ * waits for a TLP while the thread would sleep for longer than TICK_NS. Other TLPs can
+ * wait until the thread wakes by itself.
  */
 void rn_host_bus_poke(struct rn_host *h)
 {

@@ -50,7 +50,9 @@ static void write_performed(void *arg, const struct rn_tlp *tlp,
 	struct rn_host_nic *nic = arg;
 
 	(void)tlp;
-	/* errors have been counted, and no operation waits for this result */
+	/* Errors have been counted where they occurred, and nothing waits for this
+	 * result.
+	 */
 	(void)result;
 	atomic_fetch_sub(&nic->dm_writes, 1);
 }
@@ -65,8 +67,8 @@ static int write_piece(struct rn_host_nic *nic, struct rn_tlp *tlp, uint8_t *byt
 	return -EFAULT;
 }
 
-/* Copies by MMIO reads or writes (@kind). Releases the host lock between pieces, so that
- * other threads need not wait for a long copy.
+/* Copies by MMIO; @kind is the kind of the TLPs, reads or writes. Releases the host lock
+ * between pieces, so that other threads need not wait for a long copy.
  */
 static int copy_by_mmio(struct rn_host_nic *nic, unsigned kind, rn_iova addr,
 			uint8_t *bytes, uint64_t len)

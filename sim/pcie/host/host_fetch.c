@@ -65,9 +65,9 @@ static struct rn_tlp fetch_header(const struct rn_host_nic *nic, enum rn_host_ta
 }
 
 /* ------------------------ translations of the addresses that a NIC accesses */
-/* Gives the cache of translations as many entries as @size (knob mtt.cache), and empties
- * it. Does nothing if it has that size. If memory cannot be allocated, there is no cache,
- * and the NIC reads each translation.
+/* Makes room for @size translations (knob mtt.cache) in the NIC's cache, and empties it.
+ * Does nothing if the cache has that size already. If memory cannot be allocated, there
+ * is no cache, and the NIC reads each translation that it needs.
  */
 static void resize_cache(struct rn_host_nic *nic, uint32_t size)
 {
@@ -105,15 +105,15 @@ static bool read_entry(struct rn_host_nic *nic, enum rn_host_tag tag, uint64_t *
 	return true;
 }
 
-/* Is the translation of the page in the cache? */
+/* Returns true if the NIC has the translation of the page in its cache. */
 static bool is_kept(const struct rn_host_nic *nic, uint64_t page)
 {
 	return nic->mtt_size && nic->mtt[page % nic->mtt_size] == page;
 }
 
 /* Reads those translations for [@addr, @addr + @len) that are not in the NIC's cache.
- * Returns the time in ns that the reads take on hardware. The caller must pass this time
- * to spend() after it has released the lock.
+ * Returns the time in ns that the reads take on hardware. The caller releases the lock
+ * and then passes this time to spend().
  */
 static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
@@ -161,8 +161,8 @@ static void spend(rn_ns cost)
 		;
 }
 
-/* Translates the addresses that a device is about to access, if the knobs say that NICs
- * read translations.
+/* Called when a device is about to access [@addr, @addr + @len). If the knobs say so,
+ * lets the NIC read the translations of these addresses first.
  */
 static void prepare(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
@@ -220,8 +220,8 @@ static struct rn_tlp bell_header(const struct rn_host_nic *nic, uint32_t qpn)
 	};
 }
 
-/* Sends a doorbell that contains @len bytes, in pieces of a line, as a write-combining
- * buffer sends them. Forces these writes to arrive.
+/* Issues the writes of a doorbell of @len bytes, in pieces of LINE bytes, as a
+ * write-combining buffer sends them. Forces them to arrive.
  */
 static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *bytes,
 		      uint32_t len)
@@ -236,7 +236,7 @@ static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *byte
 	}
 }
 
-/* Sends a doorbell with a copy of the WQE. */
+/* Sends a doorbell that carries the WQE (BlueFlame). */
 static void carry_wqe(struct rn_host_nic *nic, uint32_t qpn,
 		      const struct rn_host_range *wqe)
 {
@@ -338,7 +338,9 @@ static struct task *new_task(struct rn_pcie_end end)
 	return t;
 }
 
-/* Returns the NIC with its host locked, or NULL. */
+/* Takes the host lock and returns NIC @number. Returns NULL, without the lock, if there
+ * is no such NIC.
+ */
 static struct rn_host_nic *lock_nic(int number)
 {
 	struct rn_host *h = rn_host_is_forked() ? NULL : rn_host_get();

@@ -12,9 +12,9 @@ enum {
 	 * payload has a buffer in rn_host.large.
 	 */
 	RN_HOST_INLINE = 64,
-	/* Number of counters that count empty polls of CQ rings. CQ rings share counters
-	 * by a hash, so a TLP may be released after fewer polls than hold.polls says,
-	 * never after more.
+	/* Number of counters that count empty polls of CQ rings. A hash of the ring
+	 * selects the counter. Rings that share one count together, so a TLP may be
+	 * released after fewer polls than the knob hold.polls says, never after more.
 	 */
 	RN_HOST_RINGS = 16,
 };
@@ -53,9 +53,10 @@ struct rn_host_tape {
 /* Reads that are postponed. */
 struct rn_host_postponed {
 	struct rn_nic_op *first, **tail; /* a list, the oldest first */
-	rn_ns since;			 /* time from which their wait is counted */
-	/* Since the last of these was postponed: number of polls that found no
-	 * completion, and number of turns of the bus thread.
+	/* Time from which the wait of these reads is counted, in ns. */
+	rn_ns since;
+	/* Counted from the time when the list was last empty or served: the polls that
+	 * found no completion, and the turns of the bus thread.
 	 */
 	unsigned polls, turns;
 };
@@ -94,7 +95,10 @@ struct rn_host {
 	_Atomic bool is_taped, has_translations, is_placed_first;
 	uint64_t polls; /* number of polls that found no new completion */
 	uint32_t ring_polls[RN_HOST_RINGS];
-	uint64_t now; /* time in ns, read once per hold of the lock; 0: not read yet */
+	/* Time in ns, read once while the lock is held. 0: not read since the lock was
+	 * taken.
+	 */
+	uint64_t now;
 	/* True if a NIC has results to collect, and nobody has woken its device yet. */
 	bool wake_due;
 	struct rn_host_nic *nics[RN_NIC_MAX];
@@ -115,18 +119,20 @@ struct rn_host {
 	/* True if the bus thread sleeps until a signal, or until bus_sleeps_until. */
 	bool bus_is_asleep;
 	rn_ns bus_sleeps_until;
-	/* number of operations for which a device got RN_MEM_PENDING and not yet the
-	 * result
+	/* Number of operations whose result a device still waits for: it was told
+	 * RN_MEM_PENDING.
 	 */
 	unsigned waiting;
 
 	struct rn_host_postponed late_reads; /* belongs to host_access.c */
 
-	/* When the adversarial driver last let a TLP go before its bound, in ns. */
+	/* When the adversarial driver last forced a TLP before its holding time was
+	 * over, in ns.
+	 */
 	rn_ns leaked_at;
 	uint64_t leaked_polls;
-	/* True: the next TLP that the bus thread lets go before its bound ("leaks") is
-	 * the oldest one. False: it is the youngest.
+	/* The adversarial driver forces TLPs before their holding time is over: the
+	 * oldest and the youngest in turn. True: the oldest is next.
 	 */
 	bool leak_oldest;
 
@@ -138,7 +144,7 @@ struct rn_host {
 };
 
 /* ---------------------------------------------------------------- host.c */
-/* Returns the hierarchy as rn_host_get() does. If it returns NULL, @err contains an error
+/* Returns the hierarchy, as rn_host_get() does. If it returns NULL, @err has an error
  * text.
  */
 struct rn_host *rn_host_make(char *err, size_t err_len);
@@ -146,13 +152,13 @@ struct rn_host *rn_host_make(char *err, size_t err_len);
 /* Returns true in a child of fork(), where the hierarchy does not work. */
 bool rn_host_is_forked(void);
 
-/* Makes a new fabric with these knobs. No TLP may be in flight. A recording or replay
- * goes on. Returns 0, or -ENOMEM with nothing changed.
+/* Makes a new fabric with these knobs. No TLP may be in flight. A recording or replay of
+ * choices continues. Returns 0, or -ENOMEM; then nothing has changed.
  */
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs);
 
-/* Makes a new fabric as rn_host_restart() does, and begins a new recording or replay
- * (tape). Returns 0, or -errno with an error text in @err and nothing changed.
+/* Makes a new fabric as rn_host_restart() does, and begins a new recording or replay of
+ * choices. Returns 0, or -errno with an error text in @err; then nothing has changed.
  */
 int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *knobs,
 			      char *err, size_t err_len);
@@ -179,40 +185,43 @@ static inline struct rn_host_slot *rn_host_slot_of(struct rn_host *h,
 }
 
 /* ------------------------------------------------------------ host_memory.c */
-/* Performs an atomic on the word at req.dst, in the mapping that rn_host_store() uses. */
+/* Performs the atomic @a on the word at address a->req.dst, through the same mapping
+ * that rn_host_store() uses.
+ */
 enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a);
 
 /* --------------------------------------------------------------- host_bus.c */
-/* Starts the bus thread if it does not run. A device calls this before it issues any TLP:
- * otherwise the stack of the new thread could be mapped at an address that the program
- * has registered and unmapped, and late writes would damage it.
+/* Starts the bus thread if it does not run. A device calls this before it issues any
+ * TLP: if it started the thread later, the stack of the new thread could be mapped at an
+ * address that the program has registered and unmapped, and late writes would damage it.
  */
 void rn_host_bus_start(struct rn_host *h);
 
-/* The caller has issued a TLP. Makes sure that the bus thread wakes in time to end the
- * hold of that TLP.
+/* Called when a TLP was issued. Wakes the bus thread if it would otherwise sleep beyond
+ * the time until which that TLP may be held.
  */
 void rn_host_bus_poke(struct rn_host *h);
 
-/* Keeps the bus thread awake until the operation for which a device waits has ended,
- * because there may be no call of the program that moves TLPs.
+/* Keeps the bus thread awake while a device waits for the result of an operation,
+ * because the program may make no call that moves TLPs.
  */
 void rn_host_bus_hurry(struct rn_host *h);
 
-/* Returns true while completion entries are held back until the program polls their CQ
- * ring. Data written before an entry then arrives before it.
+/* Returns true while CQEs are held back until the program polls their CQ ring, for
+ * ENTRY_WAIT_NS at most. Data that is issued before a CQE leaves then arrives before it.
  */
 bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now);
 
-/* Forces TLPs that have been held as long as the bounds allow. The bound in polls always
- * counts. The bound in time counts unless @now is 0.
+/* Forces TLPs that have been held as long as the knobs allow. hold.polls, the bound in
+ * polls, always counts. hold, the bound in time, counts unless @now is 0.
  */
 void rn_host_release(struct rn_host *h, rn_ns now);
 
 /* --------------------------------------------------------------- host_nic.c */
 enum {
 	RN_HOST_BLUEFLAME = 256, /* bytes of a doorbell register, as those of mlx5 have */
-	RN_HOST_MTT_TABLE = 512, /* entries of a table of translations: one page */
+	/* Entries of a simulated table of translations; they fill one page. */
+	RN_HOST_MTT_TABLE = 512,
 };
 
 /* Values of rn_tlp.tag. */
@@ -227,8 +236,8 @@ enum rn_host_tag {
 
 /* A read or an atomic whose result the device has not collected yet. */
 struct rn_nic_op {
-	/* Next operation in the list in which this one is: free operations, ended
-	 * operations, those that wait for a lock, or reads that were postponed.
+	/* Next operation in whichever list this one is: free operations, ended
+	 * operations, operations that wait for a lock, or postponed reads.
 	 */
 	struct rn_nic_op *next;
 	struct rn_nic_op *next_active, *prev_active;
@@ -236,7 +245,7 @@ struct rn_nic_op {
 	uint64_t tag;
 	uint32_t qpn;
 	unsigned left;	 /* number of TLPs that have not been completed yet */
-	bool is_pending; /* True if the device got RN_MEM_PENDING for the operation. */
+	bool is_pending; /* The device was told RN_MEM_PENDING for this operation. */
 	enum rn_mem_result result;
 	/* Attributes of the access. */
 	struct rn_mem_attr attr;
@@ -261,7 +270,8 @@ struct rn_host_nic {
 	void *arg;
 	uint32_t next_txn, last_packet;
 
-	struct rn_nic_op *active; /* list of operations that have not ended */
+	/* List of operations of this NIC that have not ended. */
+	struct rn_nic_op *active;
 	struct rn_nic_op *ended, **ended_tail;
 	struct rn_nic_op *free;
 	struct rn_nic_block *blocks;
@@ -306,22 +316,24 @@ void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn);
 void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
 
 /* ------------------------------------------------------------- host_access.c */
-/* Accesses of a NIC without translation of the addresses. */
+/* The functions by which a NIC accesses memory without reading translations of
+ * addresses.
+ */
 extern const struct rn_mem_ops rn_host_nic_plain_ops;
 
 unsigned rn_host_collect(struct rn_host_nic *nic,
 			 void (*done)(void *arg, uint64_t tag, enum rn_mem_result result),
 			 void *arg);
 
-/* Performs the reads that were postponed. Called with the host lock held. */
+/* Performs the reads that were postponed. The host lock is held. */
 void rn_host_resume(struct rn_host *h);
-/* Performs the postponed reads that have waited for long enough. The bus thread calls
- * this at each of its turns. @now: the time in ns.
+/* Performs the postponed reads if they have waited long enough. The bus thread calls
+ * this in each of its turns. @now: the time in ns.
  */
 void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
 
-/* Counts a poll of the program that has found no completion. If there were enough of
- * them, performs the postponed reads.
+/* Counts a poll of the program that found no completion. After POSTPONED_POLLS of them,
+ * performs postponed reads.
  */
 void rn_host_resume_by_polls(struct rn_host *h);
 /* Performs the postponed reads because the program is about to sleep; other TLPs stay in
@@ -347,7 +359,7 @@ extern const struct rn_mem_ops rn_host_nic_ops;
  */
 void rn_host_forget_translations(struct rn_host_nic *nic);
 
-/* Do the knobs make NICs read WQEs or translations? */
+/* Returns true if the knobs make NICs read WQEs or translations from memory. */
 static inline bool rn_host_reads_for_itself(const struct rn_host *h)
 {
 	return h->knobs.nic_wqe != RN_WQE_GIVEN || h->knobs.mtt_cache;
@@ -373,11 +385,13 @@ void rn_host_tape_close(struct rn_host_tape *t);
 /* Replaces the state of recording and replay of @h by @t, and closes the old files. */
 void rn_host_tape_insert(struct rn_host *h, const struct rn_host_tape *t);
 
-/* Counts a call of the program that issues or moves TLPs (an event). */
+/* Called for each call of the program that issues or moves TLPs. Such a call is an event
+ * of the recording or replay, and events are counted.
+ */
 void rn_host_event(struct rn_host *h);
 
-/* Returns true if the bus thread may move TLPs now. Returns false if a recording of such
- * moves could not be replayed.
+/* Returns true if the bus thread may move TLPs now. While choices are recorded, it may
+ * not if a replay could not repeat such moves.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now);
 
@@ -385,13 +399,13 @@ bool rn_host_may_time_move(const struct rn_host *h, rn_ns now);
 void rn_host_record(struct rn_host *h, unsigned index, bool is_forced);
 void rn_host_record_flush(struct rn_host *h);
 
-/* Repeats the recorded choices that are due now: those that the bus thread made
- * (@by_time), or else those that were made in the last event.
+/* Repeats the recorded choices that are due: with @by_time those that the bus thread
+ * made, otherwise those that the calls of the program made in the current event.
  */
 void rn_host_replay(struct rn_host *h, bool by_time);
 
-/* Switches to random choices if the recorded choices are used up. Called
- * after rn_host_restart().
+/* Called after rn_host_restart(). If no recorded choices are left, random choices
+ * follow.
  */
 void rn_host_replay_resume(struct rn_host *h);
 

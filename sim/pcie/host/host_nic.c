@@ -13,7 +13,7 @@
 
 enum {
 	STEPS_PER_POLL = 6,
-	/* Number of TLPs that are moved at each poll in adversarial mode. It is higher
+	/* Number of choices of the driver at each poll in adversarial mode. It is higher
 	 * than in other modes, because much data may have to move before the CQE for
 	 * which the program polls.
 	 */
@@ -34,8 +34,8 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	    rn_host_is_forked())
 		return;
 	rn_host_lock(h);
-	/* Ring 0 means that the device looks for work to do, not that the program polls
-	 * a CQ.
+	/* @ring is 0 when the device looks for work of its own, not when the program
+	 * polls a CQ.
 	 */
 	if (ring != 0)
 		rn_host_resume_by_polls(h);
@@ -76,8 +76,9 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	       tlp->stream == m->qpn && !(tlp->flags & RN_TLP_CQE);
 }
 
-/* Returns true if the TLP belongs to the QP that @arg selects, or to an atomic that holds
- * a lock. This QP may wait for a lock that an atomic of another QP holds.
+/* Returns true if the TLP belongs to the QP that @arg selects, or to an atomic that has
+ * locked a word. The QP may wait for such a lock, also for that of an atomic of another
+ * QP.
  */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)
 {

@@ -29,7 +29,9 @@
 
 enum {
 	LINE_MAX_BYTES = 64,
-	/* calls by the bus thread without progress that end the replay: about a second */
+	/* The replay ends when the bus thread has called rn_host_replay_tick() this
+	 * often without progress: after about a second.
+	 */
 	STUCK_TICKS = 20000,
 	QUIET_NS = 1000 * 1000,
 };
@@ -113,9 +115,8 @@ static void at_exit(void)
 }
 
 /* ---------------------------------------------- opening and reading files */
-/* Writes the knobs that decide what a TLP does and which route it takes. Leaves out those
- * that choose the driver and limit how long TLPs are held, because they may differ in a
- * replay.
+/* Formats the knobs that decide what a TLP does and which route it takes. Leaves out
+ * those that choose the driver or limit how long TLPs are held: a replay may use others.
  */
 static void format_knobs(const struct rn_pcie_knobs *knobs, char *line, size_t len)
 {
@@ -351,7 +352,7 @@ static unsigned find_tlp_by_seq(const struct rn_fabric *f, uint64_t seq)
 	return i != RN_TLP_NONE && rn_fabric_tlp(f, i)->seq == seq ? i : RN_TLP_NONE;
 }
 
-/* Repeats a recorded choice. Returns false if the TLP cannot be moved now. */
+/* Repeats a recorded choice: moves that TLP. Returns false if the TLP cannot move now. */
 static bool make_choice(struct rn_host *h, const struct rn_host_choice *c)
 {
 	unsigned index = find_tlp_by_seq(h->fabric, c->seq);
@@ -368,7 +369,7 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	struct rn_host_tape *t = &h->tape;
 	bool was_by_time = h->by_time;
 
-	/* lets a recording of this replay mark the choice in the same way */
+	/* If this replay is itself recorded, the recording shows the same marks. */
 	h->by_time = by_time;
 	while (t->is_replaying && t->next < t->count) {
 		const struct rn_host_choice *c = &t->choices[t->next];
@@ -386,10 +387,11 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	h->by_time = was_by_time;
 }
 
-/* Returns true if the bus thread may move TLPs now. During a recording this is so only if
- * the program has made no call for QUIET_NS. A program that makes calls might or might
- * not see the effect of such a move, and a replay could not repeat that. A program that
- * makes no calls for so long waits until it sees the effect.
+/* Returns true if the bus thread may move TLPs now. During a recording this is so only
+ * if the program has made no call for QUIET_NS. While the program makes calls, it
+ * depends on chance which of them is the first to see the effect of such a move, and a
+ * replay could not repeat that. A program that makes no calls for so long waits for the
+ * effect.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now)
 {

@@ -18,7 +18,7 @@ static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsi
 }
 
 /* Returns the purpose of a TLP, as the trace names it. TLPs of drives always count as
- * data, because drives use the tag for other things.
+ * data, because drives keep something else in rn_tlp.tag.
  */
 static unsigned purpose_of(const struct rn_tlp *tlp)
 {

@@ -7,7 +7,8 @@
 #include "driver.h"
 
 enum {
-	STALL_ONE_IN = 32, /* one of this many choices stalls the queue that was chosen */
+	/* A queue is stalled by one choice of TLP in STALL_ONE_IN, on average. */
+	STALL_ONE_IN = 32,
 	/* Mean number of choices for which a stalled queue is left out. */
 	STALL_MEAN = 64,
 	STALL_MAX = 1024,
@@ -44,9 +45,9 @@ static unsigned draw_geometric(struct rn_driver *d)
 	return bits ? (unsigned)__builtin_ctzll(bits) : 64;
 }
 
-/* Returns the weight of a queue in the random choice. The weights stand for latencies:
- * queues near memory are fast, so they have large weights; the route through another root
- * port and the inside of a GPU are slow.
+/* Returns the weight of a queue in the random choice: the larger it is, the more often
+ * its TLPs move. The weights stand for latencies. Queues near memory are fast. The route
+ * through another root port and the inside of a GPU are slow.
  */
 static unsigned weight_of(unsigned queue)
 {
@@ -68,8 +69,8 @@ static uint16_t draw_stall(struct rn_driver *d)
 	return (uint16_t)n;
 }
 
-/* Makes the stall of each queue one call shorter. Returns the sum of the weights of all
- * queues that are not stalled.
+/* Counts down the stall of each queue by one choice. Returns the sum of the weights of
+ * all queues that are not stalled.
  */
 static unsigned weigh_queues(struct rn_driver *d, const struct rn_fabric *f)
 {
@@ -100,8 +101,8 @@ static unsigned draw_queue(struct rn_driver *d, const struct rn_fabric *f, unsig
 	return q;
 }
 
-/* Draws a TLP of the queue among those that may move. There is at least one, because the
- * first TLP of a queue may always move.
+/* Chooses a random TLP of the queue among those that may move. There is at least one,
+ * because the first TLP of a queue may always move.
  */
 static unsigned draw_tlp(struct rn_driver *d, const struct rn_fabric *f, unsigned queue)
 {
@@ -137,8 +138,8 @@ static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 
 /* ---- The adversarial driver ---- */
 
-/* If another TLP blocks the one at @index, follows the chain of blockers to the TLP that
- * may move and so must move first, and returns that. Otherwise returns @index.
+/* If another TLP blocks the one at @index, follows the chain of blocking TLPs to the one
+ * that itself may move, and returns that. Otherwise returns @index.
  */
 static unsigned root_of(const struct rn_fabric *f, unsigned index)
 {
@@ -149,9 +150,9 @@ static unsigned root_of(const struct rn_fabric *f, unsigned index)
 	return index;
 }
 
-/* Chooses the TLP that is to move so that the TLP at @index can move later. With
- * place=any, where data may move in any order, this is the youngest TLP that may move and
- * blocks the TLP at @index. So the oldest data is missing longest.
+/* Chooses the TLP to be moved so that the TLP at @index can move later. With place=any,
+ * where data may move in any order, returns the youngest TLP that may move and blocks
+ * the one at @index. So the oldest data is missing longest.
  */
 static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 {
@@ -168,8 +169,9 @@ static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 	return root_of(f, index);
 }
 
-/* Returns true if this completion entry should be held back. This is so while the NIC
- * sends, because it may issue more data before the entry is written.
+/* Returns true if the driver should hold back this CQE. It does while
+ * rn_driver.is_sending is set, because the NIC may issue more data before the CQE is
+ * written.
  */
 static bool can_wait(const struct rn_driver *d, const struct rn_tlp *tlp)
 {

@@ -25,9 +25,9 @@ struct rn_driver {
 	/* Choices that the replay driver repeats; the array belongs to the caller. */
 	const uint16_t *choices;
 	uint32_t choice_count, choice_next;
-	/* True while the NIC is sending and nobody polls for CQEs. The adversarial driver
-	 * then holds back completion entries, because the NIC may issue more data before
-	 * the entries are written.
+	/* True while the NIC may issue more data and nobody polls for CQEs; the caller
+	 * sets it. The adversarial driver then holds back completion entries (CQEs), so
+	 * that data that is issued later can still be written before them.
 	 */
 	bool is_sending;
 };

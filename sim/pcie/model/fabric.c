@@ -27,7 +27,8 @@ struct rn_fabric {
 	uint32_t capacity, count, wanted;
 	uint16_t free; /* index of the first free place */
 	uint16_t oldest, youngest;
-	/* Next TLP that rn_fabric_force_if() looks at; advanced when that TLP is freed.
+	/* Next TLP that rn_fabric_force_if() looks at. If that TLP is freed meanwhile,
+	 * this goes on to the next younger one.
 	 */
 	uint16_t cursor;
 	uint16_t first[RN_LIST_COUNT], last[RN_LIST_COUNT];
@@ -103,8 +104,9 @@ static void unlink_from_list(struct rn_fabric *f, unsigned index)
 	f->wanted -= rn_tlp_is_wanted(t);
 }
 
-/* Copies @tlp to a free place, of which there must be one. The copy becomes the youngest
- * in the list of all TLPs, but the caller must put it into a queue. Returns its index.
+/* Copies @tlp to a free place of the array tlp[]. There must be one. The copy becomes
+ * the youngest in the list of all TLPs, but the caller must put it into a queue. Returns
+ * its index.
  */
 static unsigned take_place(struct rn_fabric *f, const struct rn_tlp *tlp)
 {
@@ -244,7 +246,7 @@ void rn_fabric_each_queue(const struct rn_fabric *f,
 		visit(arg, q);
 }
 
-/* Arguments that the functions below hand on to each other. */
+/* The arguments of a public function, which the static functions below pass on. */
 struct run {
 	struct rn_fabric *f;
 	const struct rn_fabric_ops *ops;
@@ -264,8 +266,8 @@ static bool may_pass(const struct rn_fabric *f, const struct rn_tlp *later,
 	return rn_order_may_pass(later, earlier, &f->knobs);
 }
 
-/* This looks for a blocker from the head of the queue, because the first TLP of a queue
- * blocks most often and can itself move.
+/* Searches from the head of the queue, because the first TLP of a queue blocks others
+ * most often and may itself move.
  */
 unsigned rn_fabric_blocker(const struct rn_fabric *f, unsigned index)
 {
@@ -447,9 +449,10 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 	step_tlp(&run, index);
 }
 
-/* Moves the TLP at @index until it has left the fabric. A TLP that blocks another is
- * before it in the same queue, so the chain of blockers ends at a TLP that may move. The
- * chain may be as long as a queue, so it is kept in rn_tlp.waiter and not on the stack.
+/* Moves the TLP at @index until it has left the fabric. If another TLP blocks it, moves
+ * that one first, and so on. A blocking TLP is nearer to the head of its queue, so this
+ * ends at a TLP that may move. The chain may be as long as a queue, so it is kept in
+ * rn_tlp.waiter and not on the stack.
  */
 static void force_tlp(const struct run *run, unsigned index)
 {
@@ -487,7 +490,9 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 			const void *arg)
 {
 	const struct run run = { f, ops, ctx };
-	/* TLPs that callbacks issue during this call are left out. */
+	/* TLPs with this number or a higher one were issued by callbacks during this
+	 * call. They are not forced.
+	 */
 	uint64_t end = f->next_seq;
 	unsigned index;
 

@@ -117,11 +117,11 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 			bool (*match)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg);
 
-/* Changes the issuer's field `data` of the TLP at @index. */
+/* Sets the field `data`, which belongs to the issuer, of the TLP at @index. */
 void rn_fabric_mark(struct rn_fabric *f, unsigned index, uint64_t data);
 
-/* Makes the write at @index longer by @len bytes. For an issuer that sends the bytes
- * behind the write in the same TLP. No TLP may have been issued since that write.
+/* Makes the write at @index longer by @len bytes, for an issuer that wants to write the
+ * bytes behind it by the same TLP. The write must be the TLP that was issued last.
  */
 void rn_fabric_extend(struct rn_fabric *f, unsigned index, uint32_t len);
 

@@ -13,8 +13,9 @@ enum {
 	 * cache would behave like inf.
 	 */
 	MTT_CACHE_MAX = 32768,
-	/* Largest time that may be set for reading a translation that is not in the
-	 * cache. The thread of the program that accesses memory sleeps for that long.
+	/* Largest time in ns that a NIC can be set to need for reading a translation
+	 * that is not in its cache. The program's thread that makes the access sleeps
+	 * for that long.
 	 */
 	MISS_MAX_NS = 1000 * 1000,
 	SHOWN_MAX = 40, /* bytes of a wrong word that an error text quotes */
@@ -22,7 +23,7 @@ enum {
 	WORD_MAX = sizeof(((struct rn_pcie_knobs *)0)->replay) + sizeof("replay=") - 1,
 };
 
-/* ---- Words to values; functions return false if a word is not valid ---- */
+/* ---- Words to values; these functions return false if a word is not valid ---- */
 static bool is_blank(char c)
 {
 	return rn_char_is_blank(c) || c == '\n';
@@ -495,7 +496,7 @@ static bool is_file_name(struct rn_token w)
 	return true;
 }
 
-/* Returns true if the knob may have the value @value. */
+/* Returns true if @value is in the range of the knob. */
 static bool is_in_range(unsigned knob, uint64_t value)
 {
 	const struct row *row = &rows[knob];

@@ -16,9 +16,9 @@ struct cell {
 	const char *no, *yes;
 };
 
-/* PCIe base specification 2.4.1: row = later TLP, column = earlier TLP. A cell that says
- * "must be able to" or "may" without a condition is ALWAYS. Rule A5b is left out: it
- * binds only bridges from PCIe to PCI.
+/* PCIe base specification 2.4.1. The row is the later TLP, the column the earlier one.
+ * Where the specification says "must be able to" or "may", without a condition, the cell
+ * is ALWAYS. Rule A5b is left out, because it concerns only bridges from PCIe to PCI.
  */
 /* clang-format off */
 static const struct cell table[RN_TLP_KIND_COUNT][RN_TLP_KIND_COUNT] = {
@@ -64,16 +64,16 @@ static bool has_ro(const struct rn_tlp *later)
 	return (later->flags & RN_TLP_RO) != 0;
 }
 
-/* Returns true if @later has the attribute IDO and another ID than @earlier. The ID is
- * that of the requester or, in a completion, that of the completer.
+/* Returns true if @later has the attribute IDO and an ID that differs from that of
+ * @earlier: the requester ID, or in a completion the completer ID.
  */
 static bool has_other_id(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
 	return (later->flags & RN_TLP_IDO) && later->requester != earlier->requester;
 }
 
-/* Returns true if the two completions belong to different transactions. A transaction is
- * identified by the ID of the reader and by its tag.
+/* Returns true if the two completions belong to different transactions, that is to
+ * different requests: another transaction ID, or another agent that gets the completion.
  */
 static bool is_other_txn(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
@@ -127,8 +127,8 @@ static bool is_other_packet(const struct rn_tlp *later, const struct rn_tlp *ear
 	       later->packet != earlier->packet && later->stream == earlier->stream;
 }
 
-/* If a knob says that these two payload writes of a NIC are not ordered, returns that
- * knob, as text for people. Otherwise returns NULL.
+/* If a knob says that these two payload writes of a NIC may be reordered, returns a text
+ * for people that names the knob and its value. Otherwise returns NULL.
  */
 static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			       const struct rn_pcie_knobs *knobs)
@@ -147,7 +147,7 @@ static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *
 	return NULL;
 }
 
-/* Returns true if the TLPs belong to queues of different QPs. Such queues may share a
+/* Returns true if the TLPs are in queues of different QPs. Two such queues may share a
  * list, because a hash of the QP number selects the list.
  */
 static bool are_of_two_qps(const struct rn_tlp *a, const struct rn_tlp *b)

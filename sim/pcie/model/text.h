@@ -48,7 +48,7 @@ static inline void rn_text_number(struct rn_text *t, uint64_t value)
 		rn_text_char(t, digits[--n]);
 }
 
-/* Adds a number as in "0x1f", without leading zeros. */
+/* Appends @value as a hexadecimal number such as "0x1f". */
 static inline void rn_text_hex(struct rn_text *t, uint64_t value)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -21,18 +21,20 @@ enum rn_tlp_flag {
 	RN_TLP_RO = 1 << 0,  /* relaxed ordering */
 	RN_TLP_IDO = 1 << 1, /* ID-based ordering */
 	RN_TLP_CQE = 1 << 2, /* a write into a completion ring; never RO */
-	/* Doorbell of the CPU: before it, all writes that wait in the GPU become visible.
+	/* Doorbell of the CPU for a GPU. Before it is performed, all writes that wait
+	 * inside the GPU become visible.
 	 */
 	RN_TLP_BELL = 1 << 3,
-	/* Write half of an atomic that the NIC itself performs; nothing may pass
-	 * this write.
+	/* Second half of an atomic that the NIC itself performs as a read and a write.
+	 * No TLP may pass this write.
 	 */
 	RN_TLP_LOCK = 1 << 4,
 	/* Payload of a message; the knob `place` decides how such writes are ordered. */
 	RN_TLP_DATA = 1 << 5,
 	/* A read that is issued to push earlier writes; the bytes read are not used. */
 	RN_TLP_FLUSH = 1 << 6,
-	/* Both devices are below one switch, which forwards the TLP whatever rc.p2p says.
+	/* Requester and target are below one PCIe switch, which forwards the TLP between
+	 * them whatever the knob rc.p2p says.
 	 */
 	RN_TLP_NEAR = 1 << 7,
 };
@@ -79,16 +81,19 @@ struct rn_tlp {
 	/* Agent whose requester ID the TLP carries; for a completion, the completer. */
 	uint8_t requester;
 	/* Agent in whose memory the TLP is performed. For a completion: the agent that
-	 * has sent the request and gets the completion.
+	 * sent the request and gets the completion.
 	 */
 	uint8_t target;
 	uint32_t stream; /* number of the QP at a NIC, 0 if none */
 	uint32_t msg;	 /* number of the message within the stream */
-	/* Transaction ID: completions with the same ID keep their order. */
+	/* Transaction ID. Completions with the same ID and target do not pass each
+	 * other.
+	 */
 	uint32_t txn;
 	uint32_t len; /* length in bytes */
-	/* For nic.ooo: number of the RDMA WRITE packet whose data the TLP writes. The
-	 * requester of the RDMA WRITE counts its packets. 0: the TLP writes no such data.
+	/* Used with the knob nic.ooo: number of the RDMA WRITE packet whose data the TLP
+	 * writes, as the NIC that sends the packets counts them, from 1. 0: the TLP does
+	 * not write such data.
 	 */
 	uint32_t packet;
 	uint64_t addr; /* address in the memory of the target */
@@ -131,7 +136,8 @@ static inline bool rn_tlp_disjoint(const struct rn_tlp *a, const struct rn_tlp *
 	return a->target != b->target || !rn_tlp_overlap(a, b);
 }
 
-/* Returns true if somebody waits for this TLP, which holds for all TLPs but data writes.
+/* Returns true if some agent or the program waits for this TLP: true for all TLPs except
+ * writes of data.
  */
 static inline bool rn_tlp_is_wanted(const struct rn_tlp *tlp)
 {

@@ -9,9 +9,9 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* Returns the number of the list for a QP's queue, found by a hash. QP numbers are
- * consecutive in litmus tests, scenarios and unit tests. The hash gives consecutive QPs
- * of a NIC different lists, and also the first few QPs of different NICs.
+/* Returns the index, found by a hash, of the list that holds a QP's queue. QPs of litmus
+ * tests, scenarios and unit tests have consecutive numbers. The hash puts consecutive
+ * QPs of a NIC, and the first few QPs of different NICs, into different lists.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {

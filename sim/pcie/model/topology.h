@@ -13,9 +13,10 @@
 #include "tlp.h"
 
 enum {
-	/* Number of lists for the queues of nic.queues=perqp; there are as many for
-	 * queues of completion entries. A hash of the QP selects its list. TLPs of
-	 * several QPs in one list are not ordered, see rn_order_may_pass().
+	/* Number of lists that hold the queues of QPs (knob nic.queues=perqp). As many
+	 * lists hold the queues of completion entries. A hash of the QP number selects
+	 * the list. TLPs of different QPs in one list may pass each other, see
+	 * rn_order_may_pass().
 	 */
 	RN_STREAM_QUEUES = 64,
 
@@ -74,11 +75,11 @@ enum {
 bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
 		       uint32_t stream, struct rn_route *route);
 
-/* Puts a queue for completion entries in front of *@route. With place=any a NIC writes a
- * completion entry at a time of its own choice, not right after the data: the entry waits
- * in this queue, ordered only behind earlier entries of its QP. Data that the NIC issues
- * while the entry waits goes before the entry, in any order. Does nothing for other
- * values of place, and if the agent @nic is not a NIC.
+/* Puts a queue for completion entries (CQEs) in front of *@route. With place=any a NIC
+ * writes a CQE at a time of its own choice, not right after the data. So the CQE waits
+ * in this queue, in which only earlier CQEs of its QP are in front of it, and data that
+ * the NIC issues meanwhile goes before it. Does nothing with other values of the knob
+ * place, and if the agent @nic is not a NIC.
  */
 void rn_topology_entry(const struct rn_pcie_knobs *knobs, unsigned nic, uint32_t stream,
 		       struct rn_route *route);

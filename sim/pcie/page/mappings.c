@@ -10,8 +10,8 @@ FILE *rn_mappings_open(void)
 	return fopen("/proc/self/maps", "re");
 }
 
-/* A line of the file did not fit into @line, because it has a long file name. Reads the
- * rest of this line.
+/* Called if the last line did not fit into @line, because it contains a long file name.
+ * Reads the rest of that line.
  */
 static void skip_rest(FILE *maps, const char *line)
 {

@@ -21,8 +21,8 @@
 
 enum {
 	WATCHERS_MAX = 2,
-	/* Number of consecutive faults at one address, with its page open, that are
-	 * tolerated.
+	/* Number of faults in a row at one address, although its page is open, after
+	 * which the page counts as not mapped.
 	 */
 	RETRIES_MAX = 10000,
 	/* Number of pins. A running system call has one pin for each of its buffers.
@@ -43,12 +43,14 @@ static _Atomic unsigned watcher_count;
  */
 static struct pin {
 	uintptr_t lo, hi;
-	/* The object that each watcher's owner() returned, or NULL. */
+	/* For each watcher, what its owner() returned: its object in these pages, or
+	 * NULL.
+	 */
 	void *owner[WATCHERS_MAX];
 } pins[PINS];
-/* index behind the last entry of the array of pins that is in use */
+/* Index behind the last entry of pins[] that is in use. */
 static unsigned pins_high;
-/* all entries of the array of pins below this index are in use */
+/* All entries of pins[] below this index are in use. */
 static unsigned pins_low;
 
 /* ---------------------------------------------------- registered watchers */
@@ -71,8 +73,8 @@ static void open_in_child(void)
 		watchers[i]->in_child();
 }
 
-/* Sets the variables that never change later. Called before the first watcher
- * is registered.
+/* Sets variables that never change afterwards. Called before the first watcher is
+ * registered.
  */
 static void begin_watching(struct rn_host *h)
 {
@@ -184,8 +186,8 @@ static void give_pin(int pin)
 		pins_high--;
 }
 
-/* Asks each watcher which of its objects has pages of [addr, addr + len), and stores the
- * answers in @owner. Returns true if any watcher has one.
+/* Asks the owner() of each watcher for its object in [addr, addr + len), and stores the
+ * answers in @owner. Returns true if a watcher has one.
  */
 static bool find_owners(uintptr_t addr, size_t len, void *owner[WATCHERS_MAX])
 {
@@ -208,8 +210,8 @@ int rn_page_pin(uintptr_t addr, size_t len)
 		return -1;
 	rn_host_lock(host);
 	pin = take_pin(rn_page_down(addr), rn_page_up(addr + len));
-	/* If no pin is free, opens the pages nevertheless; they may be closed again
-	 * before the call has returned.
+	/* No pin is free. Opens the pages nevertheless; but they may be closed again
+	 * before the system call has returned.
 	 */
 	for (unsigned i = 0; i < WATCHERS_MAX; i++) {
 		if (!owner[i] || !watchers[i]->pinned(owner[i], addr, len))
@@ -296,8 +298,8 @@ static void close_again(void)
 	step.is_armed = false;
 }
 
-/* Lets the signal take its default action, by raising it again. A fault would occur again
- * by itself, but this trap would not, because its instruction has run.
+/* Raises the signal again with its default action. A fault would occur again by itself.
+ * This trap would not, because its instruction has run already.
  */
 static void take_default(int sig)
 {
@@ -309,8 +311,8 @@ static void take_default(int sig)
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	/* A trap that an instruction caused cannot be ignored; a signal that a process
-	 * sent can.
+	/* The kernel lets a process ignore a signal that some process has sent, but not
+	 * a trap that an instruction caused.
 	 */
 	bool is_sent = info->si_code <= 0;
 
@@ -337,8 +339,9 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Reports, once, why pages stay open after their first access. This may run in the
- * SIGSEGV handler, so it does not call write(), which page_calls.c replaces.
+/* Reports on standard error, once, why pages stay open after the first access to them.
+ * This may run in the SIGSEGV handler, so it does not use write(), for which
+ * page_calls.c has a wrapper.
  */
 static void say_no_steps(const char *why)
 {

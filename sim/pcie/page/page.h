@@ -39,9 +39,9 @@ static inline uintptr_t rn_page_up(uintptr_t addr)
 	return rn_page_down(addr + RN_PAGE_SIZE - 1);
 }
 
-/* Returns true if the program's calls reach the wrappers before the C library. This is so
- * in a program that is linked with this library or that `rocin run' has started with it.
- * Any thread; needs no lock.
+/* Returns true if calls of the program to the C library go to the wrappers in
+ * page_calls.c first. This is so if the program is linked with this library or if `rocin
+ * run' has preloaded it. Any thread; needs no lock.
  */
 bool rn_page_wraps_calls(void);
 
@@ -99,9 +99,7 @@ enum rn_page_rights {
 bool rn_page_protect(uintptr_t lo, uintptr_t hi, enum rn_page_rights rights);
 bool rn_page_is_pinned(uintptr_t at);
 
-/**
- * rn_page_pin() - Open the pages of [addr, addr + len) for a system call, until it
- * has returned
+/* * rn_page_pin() - Open the pages of [addr, addr + len) while a system call uses them
  *
  * The pages stay open until rn_page_unpin(). If the system call is left by cancellation
  * or longjmp(), nobody unpins them. Called without the host lock.
@@ -112,10 +110,10 @@ bool rn_page_is_pinned(uintptr_t at);
 int rn_page_pin(uintptr_t addr, size_t len);
 void rn_page_unpin(int pin);
 
-/* Returns true if nothing is mapped at @addr, so that the instruction would fault again
- * for ever. The handler calls this once for each fault, before the instruction runs
- * again. @was_closed: the handler has found the page closed, so it is mapped. A mapped
- * page may also be found open, because another thread may have opened it since the fault.
+/* Called by the fault handler, once for each fault, before the instruction runs again.
+ * Returns true if nothing is mapped at @addr, so that the instruction would fault for
+ * ever. @was_closed: the handler has found that a watcher had closed the page, so it is
+ * mapped. If a mapped page was open, another thread may have opened it since the fault.
  */
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
 
@@ -125,9 +123,9 @@ bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
  */
 void rn_page_step_init(void (*executed)(void));
 
-/* Lets the instruction that faulted run, and then calls @close(@arg, @page) under the
- * host lock. The caller is the fault handler. Returns false if single steps are not
- * possible; @close is not called then.
+/* Called by the fault handler. Lets the instruction that faulted run, and then calls
+ * @close(@arg, @page) under the host lock. Returns false, and never calls @close, if
+ * single steps are not possible.
  */
 bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg);
 

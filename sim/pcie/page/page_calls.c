@@ -122,9 +122,10 @@ static void *find_newest(const char *name)
 	return fn ? fn : dlsym(RTLD_NEXT, name);
 }
 
-/* Returns true if calls of the program reach the wrappers of this file. This is tested
- * with sem_clockwait(), the one function for which the compilers' sanitizers have no
- * wrapper. Their wrappers of other functions come before those of this file.
+/* Returns true if calls of the program reach the wrappers of this file first. The test
+ * uses sem_clockwait(), the only wrapped function for which the compilers' sanitizers
+ * have no wrapper of their own. Their wrappers of other functions come before those of
+ * this file.
  */
 bool rn_page_wraps_calls(void)
 {
@@ -156,15 +157,18 @@ static void *next_of(unsigned call)
 {
 	void *fn = behind[call];
 
-	/* NULL if a constructor of another library makes a call before find_all() runs */
+	/* @fn is NULL if a constructor of another library makes a call before find_all()
+	 * has run.
+	 */
 	return fn ? fn : find_call(call);
 }
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(name) *)next_of(CALL_##name))
 
-/* Calls the next definition of `name` with `args`. The last arguments are statements that
- * pin buffers in `p`; the buffers are unpinned after the call.
+/* Calls the C library's function @name (NEXT) with @args, and pins the buffers of the
+ * call meanwhile. The last macro arguments are the statements that pin them, in the
+ * struct `p'.
  */
 #define HELD_OPEN(type, name, args, ...)  \
 	({                                \
@@ -265,10 +269,10 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 }
 
 /* ----------------------------------------------------- functions that wait */
-/* sem_wait() and the functions below wait by the system call futex, and the C library
- * ends the program if it returns EFAULT. That happens if the semaphore lies in a closed
- * page, which it may share with a small buffer. (A mutex is no problem: the C library
- * tries again.)
+/* Functions that wait for a semaphore. They wait by the system call futex, and the C
+ * library aborts the program if that returns EFAULT. It would if the semaphore lay in a
+ * closed page, which it may share with a small buffer. (A mutex is no problem: the C
+ * library tries again.)
  */
 EXPORT int sem_wait(sem_t *sem)
 {
@@ -403,10 +407,10 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /* -------------------------- wrappers of functions that set signal handlers */
-/* Returns true if this library has set a handler for @sig that must be called before the
- * program's handler. A program's handler in its place would get the faults of closed
- * pages and could not handle them. The library's handler passes all other faults on to
- * the program's handler.
+/* Returns true if this library has a handler for @sig that must come before the
+ * program's. If a program's handler took its place, it would get the faults of closed
+ * pages, and could not handle them. The library's handler passes all other faults on to
+ * the program's.
  */
 static bool is_guarded(int sig)
 {
