@@ -36,7 +36,9 @@ struct registration {
 
 static struct {
 	pthread_once_t once;
-	/* result of parsing ROCIN_PCIE_DEVICE: 0 or -EINVAL */
+	/* 0, or -EINVAL if ROCIN_PCIE_DEVICE is wrong; @sentence has the error text
+	 * then.
+	 */
 	int parsed;
 	char sentence[200];
 	struct rn_declare rules;
@@ -104,9 +106,9 @@ static bool is_in_place(const struct rn_declared *d)
 	return d->engine && all_mappings(d->lo, d->hi, is_memfd_of, d);
 }
 
-/* Moves the contents of the pages of @d to the memfd @fd. Once this function has called
- * mprotect(), stores of other threads to the pages fault, and wait in the SIGSEGV handler
- * for the host lock.
+/* Copies the contents of the pages of @d to the memfd @fd. As soon as this function has
+ * called mprotect(), stores of other threads to the pages fault, and wait in the SIGSEGV
+ * handler for the host lock.
  */
 static int move_pages(struct rn_declared *d, int fd, char *engine)
 {
@@ -125,8 +127,8 @@ static int move_pages(struct rn_declared *d, int fd, char *engine)
 
 /* Replaces the pages of @d by those of a memfd with the same contents, and sets @d's
  * engine and inode. The caller must hold the host lock, and must have made @d active, so
- * that other threads that store to its pages meanwhile wait in the handler. Returns 0,
- * -ENOTSUP if the memory is not private anonymous memory, or -ENOMEM.
+ * that other threads that store to these pages meanwhile wait in the SIGSEGV handler.
+ * Returns 0, -ENOTSUP if the memory is not private anonymous memory, or -ENOMEM.
  */
 static int replace_pages(struct rn_declared *d)
 {
@@ -208,7 +210,7 @@ int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out)
 	return 0;
 }
 
-/* Returns the lowest start of a piece in (@addr, @end) that is active, or is inactive and
+/* Returns the lowest address in (@addr, @end) at which a piece begins that is active or
  * may become active again. Returns @end if there is none.
  */
 static uintptr_t next_active(uintptr_t addr, uintptr_t end)
@@ -260,8 +262,8 @@ static void activate_piece(struct rn_declared *d)
 	}
 }
 
-/* Ends the use of the piece. Its pages remain those of the memfd, and the CPU can access
- * them again. Called with the host lock held.
+/* Called when the last registration of the piece is gone. Its pages remain those of the
+ * memfd, and the CPU can access them again. The host lock is held.
  */
 static void deactivate_piece(struct rn_declared *d)
 {
@@ -296,10 +298,11 @@ static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t ad
 	return NULL;
 }
 
-/* Takes a new piece and returns it. With @put_back, makes the piece that was taken last
- * available again. Pieces must not lie in a page that may be closed, because the SIGSEGV
- * handler reads them. So they are not on the program's heap, which may share a page with
- * registered memory. Pieces are never freed. Called with the host lock held.
+/* Takes a new piece and returns it. With @put_back, instead gives the piece that was
+ * taken last back, for the next call. Pieces must not lie in a page that may be closed,
+ * because the SIGSEGV handler reads them. So they are not on the program's heap, which
+ * may share a page with registered memory. Pieces are never freed. Called with the host
+ * lock held.
  */
 static struct rn_declared *take_piece(bool put_back)
 {
@@ -420,7 +423,9 @@ static int declared_gpu(rn_iova addr, uint64_t len, uint32_t access, struct rn_g
 	int number;
 
 	*gpu = NULL;
-	/* An on-demand region may change its pages at any time. */
+	/* The program may change the pages of an on-demand region at any time, so they
+	 * cannot be replaced.
+	 */
 	if (access & RN_ACCESS_ON_DEMAND)
 		return 0;
 	pthread_once(&all.once, read_rules);

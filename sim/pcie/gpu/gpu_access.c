@@ -46,16 +46,17 @@ static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes
 	return result == RN_MEM_DONE ? 0 : -EFAULT;
 }
 
-/* Issues one TLP of @requester to the memory at @addr, with an operand of at most 8
- * bytes. A read is forced to arrive at once. A write is posted, and is forced only if
- * @flags has RN_TLP_BELL. Called without the host lock. Returns 0, or -EFAULT if nothing
- * is mapped at @addr.
+/* Issues one TLP of @requester to the memory at @addr, which reads or writes at most 8
+ * bytes at @operand. A read is forced to arrive at once. A write is posted, and is
+ * forced only if @flags has RN_TLP_BELL. Called without the host lock. Returns 0, or
+ * -EFAULT if nothing is mapped at @addr.
  */
 static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
 		    void *operand, uint32_t len)
 {
-	/* The functions called here set guards of their own, and guards do not nest, so
-	 * the guard of the caller is saved.
+	/* The functions called here set guards (ranges in which this thread expects
+	 * faults) of their own. Guards do not nest, so the guard of the caller is saved
+	 * and restored.
 	 */
 	struct rn_guard *outer = rn_guard_thread.current;
 	struct rn_host *h = rn_host_get();
@@ -84,8 +85,8 @@ static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova a
 }
 
 /* -------------------------------------------------------- plain accesses */
-/* Functions with this attribute are not instrumented by the compiler's sanitizers,
- * because the sanitizers keep state that the jump out of a fault would not restore.
+/* Marks functions that a fault may leave by a jump. The compiler's sanitizers must not
+ * instrument them, because their state would not be restored by the jump.
  */
 #define GUARDED __attribute__((no_sanitize("thread", "address", "undefined")))
 
@@ -180,8 +181,8 @@ static bool is_access(uintptr_t addr, unsigned size)
 }
 
 /* ----------------------------------------------- MMIO accesses of the CPU */
-/* Finds the device memory at @addr, which must be an address that the CPU uses. Returns 0
- * or an error.
+/* Finds the device memory at @addr. @addr must be an address of the CPU's view (BAR).
+ * Returns 0 or an error.
  */
 static int find_bar(const volatile void *addr, unsigned size, struct rn_gpu_where *where)
 {
@@ -241,8 +242,8 @@ static void flush_gpu(struct rn_gpu *gpu)
 	rn_host_unlock(gpu->host);
 }
 
-/* Counts a flush that is not performed: on the simulated machine it is not needed,
- * because its GPUs make writes visible in order to all agents in @scope.
+/* Called for a flush that needs no read, because the GPUs of the simulated machine make
+ * writes visible in order to all agents in @scope. Counts it.
  */
 static void skip_flush(struct rn_gpu *gpu, unsigned scope)
 {
@@ -273,8 +274,8 @@ int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 }
 
 /* -------------------------------------------------------- waits of a stream */
-/* A thread that polls memory calls this between two polls. Moves a TLP, and yields the
- * processor. Called without the host lock.
+/* Called by a thread that polls memory, between two polls. Moves a TLP and yields the
+ * processor. The host lock is not held.
  */
 static void let_time_pass(struct rn_gpu *gpu)
 {
@@ -295,8 +296,8 @@ static bool is_met(uint32_t found, uint32_t value, unsigned how)
 	return (int32_t)(found - value) >= 0;
 }
 
-/* Loads a word as the front end of @gpu sees it. The front end is the unit of a GPU that
- * performs the waits of a stream. Sets *@found. Returns 0 or -EFAULT.
+/* Loads a word as the front end of @gpu sees it: the front end is the unit of a GPU that
+ * performs the waits of a stream. Stores the word in *@found. Returns 0 or -EFAULT.
  */
 static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
 {
@@ -352,8 +353,8 @@ struct rn_gpu_kernel {
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *fn;
 	void *arg;
-	/* True if the kernel has faulted. The kernel's thread writes this; others read it
-	 * after they have joined the thread.
+	/* The kernel has faulted. Its own thread sets this; others read it after they
+	 * have joined that thread.
 	 */
 	bool is_faulted;
 };
@@ -368,8 +369,8 @@ static __thread struct rn_gpu *current_gpu;
 /* True if an access of the kernel that this thread runs has failed. */
 static __thread bool has_faulted;
 
-/* This function is not instrumented by the compiler's sanitizers, because the sanitizers
- * keep state that the jump out of the function would not restore.
+/* Not instrumented by the compiler's sanitizers: when the kernel faults, a jump leaves
+ * this function, and would not restore their state.
  */
 static __attribute__((no_sanitize("thread", "address", "undefined"))) bool
 run_guarded(const struct rn_gpu_kernel *k)
@@ -410,8 +411,8 @@ static int start_thread(struct rn_gpu_kernel *k)
 	return -err;
 }
 
-/* Writes the doorbell of a launch. Like every TLP from the CPU to the GPU, this write
- * pushes the writes in front of it.
+/* Issues the doorbell write of a kernel launch. Like each TLP from the CPU to the GPU,
+ * it pushes the writes in front of it.
  */
 static void ring_bell(struct rn_gpu *gpu)
 {
@@ -444,7 +445,7 @@ int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 	rn_guard_install();
 	ring_bell(gpu);
 
-	/* The lock is taken before the thread is started. So a thread that waits for this
+	/* The thread is started with the lock held, so that whoever waits for this
 	 * kernel number finds the kernel in the list.
 	 */
 	pthread_mutex_lock(&kernels.lock);
@@ -471,9 +472,9 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	return tlp->kind == RN_TLP_WRITE && tlp->requester == rn_gpu_agent(gpu);
 }
 
-/* Joins the thread of @k and frees @k, which must be in no list. Before that, forces all
- * writes of the GPU, since a GPU reports the end of a kernel by a write behind the
- * kernel's own writes. Returns 0, or -EFAULT if the kernel faulted.
+/* Waits for the thread of @k and frees @k, which must not be in a list any more. First
+ * forces all writes of the GPU, because a GPU reports the end of a kernel by a write
+ * behind the kernel's own writes. Returns 0, or -EFAULT if the kernel faulted.
  */
 static int join_kernel(struct rn_gpu_kernel *k)
 {
@@ -573,8 +574,8 @@ int rn_gpu_become(struct rn_gpu *gpu)
 	return !gpu && faulted ? rn_gpu_fail(-EFAULT, "an access failed") : 0;
 }
 
-/* Performs one access of the kernel that this thread is: a load into *@value, or a store
- * of *@value. Returns 0 or -EFAULT.
+/* Performs one access of the kernel whose thread this is: loads *@value or stores it.
+ * Returns 0 or -EFAULT.
  */
 static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
@@ -595,8 +596,8 @@ static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t 
 	return is_store ? plain_store(addr, size, *value) : plain_load(addr, size, value);
 }
 
-/* Performs one access of a kernel, as access_memory() does. Returns 0 or an error. After
- * an error, the kernel is reported as failed when it ends.
+/* As access_memory(). After an error, the kernel counts as failed when it ends. Returns
+ * 0 or an error.
  */
 static int kernel_access(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
@@ -634,9 +635,9 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 }
 
 /* ---------------------------------------------------- polling by kernels */
-/* Waits until the memory at @addr, as the GPU of this thread sees it, has the value. Host
- * memory is polled without TLPs. This is valid: if the GPU had read at the moment of such
- * a poll, it would have got the value, too. Returns 0, -EFAULT or -ETIMEDOUT.
+/* Waits until the memory at @addr, as the GPU of this thread sees it, has the value.
+ * Polls of host memory issue no TLPs. A real GPU would have got the value as well if it
+ * had read at the moment of the last poll. Returns 0, -EFAULT or -ETIMEDOUT.
  */
 static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_ms)
 {

@@ -42,16 +42,16 @@ struct rn_gpu_extent {
 	struct rn_gpu_extent *next;
 	/* Offset in the GPU's memory and length, in whole pages. */
 	uint64_t start, len;
-	uint64_t asked; /* number of bytes that the caller asked for */
+	uint64_t asked; /* number of bytes that the program asked for */
 	/* Number of the allocation, counted from the start of the process. */
 	uint64_t number;
 	unsigned flags; /* enum rn_gpu_alloc_flag */
 	bool is_freed, is_reported;
-	/* Value of the counter of frees when the range was freed: the range with the
-	 * lowest value was freed first.
+	/* Orders freed ranges by age: the value of a counter that each free increases.
+	 * The range with the lowest value was freed first.
 	 */
 	uint64_t freed_when;
-	void *freed_by; /* return address of the call that freed the extent */
+	void *freed_by; /* return address of the program's call that freed the range */
 	struct rn_host_region region;
 };
 
@@ -60,14 +60,18 @@ enum rn_trap_state {
 	RN_TRAP_CLOSED,
 };
 
-/* State of the trap (trap.c), which protects the pages of one GPU. */
+/* State of the trap: trap.c closes the pages of a GPU to the CPU, so that a plain load
+ * faults and can be turned into a PCIe read. One struct for each GPU.
+ */
 struct rn_trap_space {
 	/* Number of TLPs in flight that write to the GPU's memory or come from it. */
 	unsigned on_way;
 	enum rn_trap_state state;
-	/* True if single pages have been opened since all pages were closed. */
+	/* Since all pages were closed, single pages have been opened
+	 * (rn_trap_open_page()).
+	 */
 	bool has_stepped;
-	/* True if the trap may close the GPU's pages. The fault handler reads this
+	/* False: the trap never closes pages of this GPU. The fault handler reads this
 	 * without the lock.
 	 */
 	_Atomic bool is_active;
@@ -91,7 +95,7 @@ struct rn_gpu {
 	 */
 	struct rn_gpu_extent *extents;
 	/* Number of allocated bytes, and number of bytes of the BAR that allocations and
-	 * declared memory occupy.
+	 * declared memory take.
 	 */
 	uint64_t used, bar_used;
 	/* Offset just past the extent with the largest end so far, freed ones included.
@@ -99,7 +103,8 @@ struct rn_gpu {
 	 */
 	uint64_t high;
 
-	struct rn_gpu_extent bell; /* page 0, to which doorbells are written */
+	/* the first page of the GPU's memory, to which doorbells are written */
+	struct rn_gpu_extent bell;
 	/* Number of doorbells written; guarded by the host lock. */
 	uint64_t bells;
 	/* List of kernels, the newest first; guarded by kernels.lock. */
@@ -111,7 +116,7 @@ static inline unsigned rn_gpu_agent(const struct rn_gpu *gpu)
 	return RN_AGENT_GPU + (unsigned)gpu->number;
 }
 
-/* Turns an address that was computed as a number into a pointer. */
+/* Turns an address that was computed as an integer into a pointer. */
 static inline void *rn_gpu_pointer(uintptr_t address)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): views store addresses */
@@ -141,8 +146,8 @@ bool rn_gpu_is_off(const struct rn_gpu *gpu);
 extern struct rn_gpu_counts {
 	_Atomic uint64_t launches, bar_reads, bar_writes, flushes, flushes_skipped;
 	_Atomic uint64_t freed_accesses;
-	/* Numbers of events, counted by trap.c: the BAR was closed; a load was trapped;
-	 * pages were opened for a system call; pages could not be closed.
+	/* Counts of what trap.c has done: closed the BAR's pages; handled the fault of a
+	 * load; opened pages for a system call; failed to close pages.
 	 */
 	_Atomic uint64_t closings, loads_trapped, syscalls_opened, not_closed;
 } rn_gpu_counts;
@@ -157,9 +162,9 @@ int rn_gpu_memory_init(struct rn_gpu *gpu);
  */
 struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view);
 
-/* Calls @visit for each allocation that is not freed, with the BAR addresses [@lo, @hi)
- * of the allocation. @visit runs with the lock of the extents held, and must not access
- * memory that may fault.
+/* Calls @visit for each live allocation of the GPU; [@lo, @hi) are its addresses in the
+ * BAR. The lock of the extents is held during the call, so @visit must not access memory
+ * that may fault.
  */
 void rn_gpu_each_in_bar(struct rn_gpu *gpu,
 			void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi));
@@ -169,14 +174,14 @@ void rn_gpu_each_in_bar(struct rn_gpu *gpu,
  */
 bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset);
 
-/* Adds @bytes, which may be negative, to the number of bytes of the BAR that are in use.
- * For declared memory. Returns 0, or -ENOMEM if they do not fit.
+/* Adds @bytes, which may be negative, to rn_gpu.bar_used. Called for declared memory.
+ * Returns 0, or -ENOMEM if the BAR has no room for them.
  */
 int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes);
 
-/* If the fault at @addr was an access to GPU memory that is not allocated, writes a
- * report to standard error, once per extent. Any thread may call this, also in the
- * SIGSEGV handler.
+/* Called when an access at @addr has faulted. If @addr is GPU memory that is not
+ * allocated, reports that on standard error, once per extent. Any thread may call this,
+ * also in the SIGSEGV handler.
  */
 void rn_gpu_report_fault(uintptr_t addr);
 
@@ -205,11 +210,13 @@ void rn_gpu_region_remove(const struct rn_host_nic *nic, uint32_t key);
 /* Starts to trap the CPU's accesses to @gpu. Does nothing with ROCIN_PCIE_TRAP=off. */
 void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);
 
-/* Returns the read by which the CPU flushes the writes to the GPU. */
+/* Returns the TLP of the read by which the CPU flushes writes to the GPU. The caller
+ * issues it.
+ */
 struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu);
 
-/* Issues a read of the CPU to the GPU, and forces it to arrive. It has the same effect as
- * a plain load of the CPU. Called with the host lock held.
+/* Issues a read of the CPU from the GPU and forces it to arrive. This pushes the same
+ * writes as a plain load of the CPU. The host lock is held.
  */
 void rn_gpu_read_flush(struct rn_gpu *gpu);
 
@@ -218,37 +225,38 @@ void rn_gpu_read_flush(struct rn_gpu *gpu);
  */
 void rn_trap_refresh(struct rn_gpu *gpu);
 
-/* Closes the open pages of the GPU again. The next access may have more TLPs to push, or
- * the sanitizer may have to check it.
+/* Closes those pages of the GPU that are open, because the next access may push more
+ * TLPs than the last one, or the sanitizer may have to check it.
  */
 void rn_trap_close_again(struct rn_gpu *gpu);
 
-/* Opens only the page at @page. The sanitizer calls this; it decides by itself which
- * pages are opened. Returns false if accesses to this page are not trapped, or if it
- * cannot be opened.
+/* Opens only the page at @page. Called by the sanitizer, which decides which pages to
+ * open. Returns false if accesses to this page are not trapped, or if it cannot be
+ * opened.
  */
 bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page);
 
-/* Opens all pages of the GPU until the next event. */
+/* Opens all pages of the GPU. The next event of the GPU (trap.c) closes them again. */
 void rn_trap_open(struct rn_gpu *gpu);
 
-/* Changes the number of writes to or from the GPU's memory that the sanitizer considers
- * pending by @change (1 or -1). @gpu may be NULL; then this does nothing.
+/* Adds @change (1 or -1) to the number of pending writes to or from the GPU's memory.
+ * Called by the sanitizer. Does nothing if @gpu is NULL.
  */
 void rn_trap_count(struct rn_gpu *gpu, int change);
 
 /* Closes a page that rn_trap_open_page() opened, unless the GPU is no longer trapped. */
 void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);
 
-/* Registers @fn. The SIGSEGV handler calls it, under the host lock, when a load or store
- * of the CPU has faulted at @addr, after it has performed the read TLP of this access.
- * @fn must then open the pages. Must be called before rn_trap_add().
+/* Registers @fn, which takes over the opening of pages. When a load or store of the CPU
+ * has faulted at @addr, the SIGSEGV handler first performs the read TLP of this access,
+ * and then calls @fn under the host lock. Must be called before rn_trap_add().
  */
 void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr));
 
 /* ----------------------------------------------------------- declared.c */
-/* A range of declared memory, called a piece. Registrations that overlap share pieces. A
- * piece is never freed, because the SIGSEGV handler walks the list without a lock.
+/* A piece: a range of the program's memory that a rule has declared to be a GPU's
+ * (declare.h). Registrations that overlap share pieces. A piece is never freed, because
+ * the SIGSEGV handler walks the list without a lock.
  */
 struct rn_declared {
 	/* Next piece in the list of all pieces; set before the piece is put into
@@ -264,16 +272,17 @@ struct rn_declared {
 	/* Number of registrations that use the piece; guarded by the host lock. */
 	unsigned users;
 	struct rn_host_region region;
-	/* The second mapping of the same pages. NULL: the program's pages were not
-	 * replaced by those of a memfd, or the program has mapped other pages there
-	 * since.
+	/* The second mapping of the same pages, by which the simulation accesses them.
+	 * NULL: the program's pages were not replaced by those of a memfd, or the
+	 * program has mapped other pages there since.
 	 */
 	char *engine;
 	ino_t inode; /* inode number of the memfd with the pages */
 };
 
-/* Handles the registration of memory that is not an allocation of a GPU. Arguments and
- * return values are those of rn_gpu_region_add().
+/* Called when memory that is no allocation of a GPU is registered: finds out whether a
+ * rule declares it to be a GPU's. Arguments and return values are those of
+ * rn_gpu_region_add().
  */
 int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 		    uint64_t len, uint32_t access);

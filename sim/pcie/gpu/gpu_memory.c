@@ -34,8 +34,8 @@ static void unlock_table(void)
 }
 
 /* -------------------------------------- views: mappings of a GPU's memory */
-/* Maps the three views of a GPU side by side, so that one comparison tells whether an
- * address is in one of them.
+/* Maps the three views of a GPU (BAR, kernels, simulation) side by side, so that one
+ * comparison tells whether an address is in any of them.
  */
 static int map_views(struct rn_gpu *gpu)
 {
@@ -115,8 +115,8 @@ struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view)
 	return NULL;
 }
 
-/* Sets the protection of an extent's pages in the dev and engine views. There it depends
- * only on whether the extent is allocated.
+/* Sets the protection of an extent's pages in the views of kernels and of the
+ * simulation. In these two it depends only on whether the extent is allocated.
  */
 static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e,
 			 int prot)
@@ -177,8 +177,8 @@ static uint64_t end_of(const struct rn_gpu_extent *e)
 }
 
 /* Finds a gap of @len bytes between the extents, and sets *@start to its offset. Returns
- * the link of the list at which the new extent is to be inserted, or NULL if there is no
- * gap.
+ * the place in the list (a pointer to a next pointer) at which the caller must insert
+ * the new extent, or NULL if there is no gap.
  */
 static struct rn_gpu_extent **find_room(struct rn_gpu *gpu, uint64_t len, uint64_t *start)
 {
@@ -194,8 +194,8 @@ static struct rn_gpu_extent **find_room(struct rn_gpu *gpu, uint64_t len, uint64
 	return at;
 }
 
-/* Removes the extent that was freed longest ago, so that its addresses can be reused.
- * Returns false if there is no freed extent.
+/* Removes from the list the extent that was freed first, so that its addresses can be
+ * used again. Returns false if there is no freed extent.
  */
 static bool forget_oldest(struct rn_gpu *gpu)
 {
@@ -300,8 +300,8 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 }
 
 /* Puts the region of the extent into the list of regions, and gives its BAR pages the
- * protection that the GPU's other BAR pages have. Does not set the protection of all
- * pages, because that would take longer with each allocation. Called with the host lock
+ * protection that the GPU's other BAR pages have. Other pages are left alone, because
+ * setting all of them would take longer with each allocation. Called with the host lock
  * held.
  */
 static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
@@ -385,8 +385,8 @@ err_free_extent:
 	return err;
 }
 
-/* Forces all TLPs to the extent to arrive, then removes its region and protects its
- * pages. Called with the host lock held.
+/* Forces all TLPs that read or write the extent to arrive. Then removes its region and
+ * protects its pages. The host lock is held.
  */
 static void retire_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -505,9 +505,9 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 }
 
 /* ---------------------------------------------------------------- dma-buf */
-/* Makes a dma-buf. It is a descriptor of the GPU's memfd whose file position is the
- * offset of the first byte in the GPU's memory. So copies of the descriptor (by dup() or
- * over a socket to the same process) work, too.
+/* Returns a descriptor that stands for a dma-buf: one of the GPU's memfd, whose file
+ * position is the offset of the first byte in the GPU's memory. The position goes along
+ * with copies of the descriptor (by dup() or over a socket to the same process).
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 {
@@ -638,9 +638,9 @@ enum {
 	REPORTS_MAX = 16,
 };
 
-/* Returns a name for the agent that accessed memory through @view. A simulated device
- * copies under a guard of this library; with place=now it copies under the guard of the
- * plugin, which is not visible here.
+/* Returns a name for whoever accessed memory through @view, for a report. The guard of a
+ * copy (mem_guard.h) shows that a simulated device made it; but with place=now the
+ * copies run under the guard of the plugin, which this library cannot see.
  */
 static const char *name_user(const struct rn_gpu *gpu, char view)
 {
@@ -664,14 +664,14 @@ static const struct rn_gpu_extent *extent_below(const struct rn_gpu *gpu, uint64
 
 static void say_in_handler(const char *text)
 {
-	/* Does not call write(), which page_calls.c replaces, because this runs in the
-	 * SIGSEGV handler.
+	/* This runs in the SIGSEGV handler, so it does not use write(), for which
+	 * page_calls.c has a wrapper.
 	 */
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 
-/* Appends the line of the program that has freed the memory (@freed_by is an address in
- * it) to the text, and writes the text to standard error.
+/* Appends to the text which line of the program freed the memory, and writes the text to
+ * standard error. @freed_by: return address of the call that freed it.
  */
 static void say_with_frame(char *text, size_t used, size_t len, void *freed_by)
 {

@@ -46,10 +46,10 @@ static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	set_open(lo, hi);
 }
 
-/* Closes pages, except those that system calls use at the moment. Also drops their page
- * table entries by madvise(), which loses no data, because the pages are shared memory.
- * Then the time of the next mprotect() depends on the pages that were touched since, not
- * on all that were ever touched.
+/* Closes the pages [lo, hi), except those that system calls use at the moment. Also
+ * drops their page table entries by madvise(), which loses no data, because the pages
+ * are shared memory. Then the time of the next mprotect() depends on the pages that were
+ * touched since, not on all that were ever touched.
  */
 static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -73,13 +73,13 @@ static void open_pages(struct rn_gpu *gpu)
 	each_declared(gpu, open_addresses);
 }
 
-/* Closes the pages of the GPU. One call closes the BAR from its start to the highest
- * allocation, as the gaps between allocations are closed anyway.
+/* Closes the CPU's view of the GPU, from its start to the highest allocation, with one
+ * call: the gaps between allocations are closed anyway.
  */
 static void close_pages(struct rn_gpu *gpu)
 {
-	/* The program may have installed a SIGSEGV handler of its own meanwhile, so this
-	 * makes the guard's handler the first one again.
+	/* If the program has installed a SIGSEGV handler of its own meanwhile, puts the
+	 * library's handler in front of it again.
 	 */
 	(void)rn_guard_install();
 	gpu->trap.state = RN_TRAP_CLOSED;
@@ -146,8 +146,8 @@ void rn_trap_close_again(struct rn_gpu *gpu)
 		close_pages(gpu);
 }
 
-/* A write moves to the queue that the CPU's TLPs use. Then the next access of the CPU
- * pushes more than the last one did, so the pages are closed again.
+/* Called when a write moves into the queue that TLPs from the CPU to the GPU use, too.
+ * The next access of the CPU pushes this write, so the pages are closed again.
  */
 static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -198,9 +198,9 @@ void rn_gpu_read_flush(struct rn_gpu *gpu)
 	rn_guard_thread.current = outer;
 }
 
-/* Forces the TLPs that are still in the queue that the CPU's TLPs use. When the read was
- * issued, the driver may have moved TLPs into this queue behind the read. A store of the
- * CPU, which takes effect at once, would overtake them.
+/* Forces the TLPs that are still in the queue of TLPs from the CPU to this GPU. When the
+ * read was issued, the driver may have moved some into this queue behind it. A store of
+ * the CPU, which takes effect at once, would overtake them.
  */
 static void empty_way_of_cpu(struct rn_gpu *gpu)
 {
@@ -296,7 +296,7 @@ static bool meet_fault(uintptr_t addr)
 }
 
 /* ----------------------------------- system calls that use the GPU's pages */
-static _Atomic bool is_any; /* true once the accesses to at least one GPU are trapped */
+static _Atomic bool is_any; /* accesses of the CPU to at least one GPU are trapped */
 
 static bool is_on(void)
 {
@@ -329,8 +329,8 @@ static bool push_for_call(void *owner, uintptr_t at, size_t len)
 		push_by_read(gpu);
 		open_pages(gpu);
 	}
-	/* If writes are still in flight, closes the pages again, except those that a
-	 * system call uses. So the next load of the CPU faults.
+	/* If writes are in flight, closes the pages again, except those that another
+	 * system call uses, so that the next load of the CPU faults.
 	 */
 	if (gpu->trap.on_way)
 		close_pages(gpu);
@@ -384,8 +384,8 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 	if (!trap || strcmp(trap, "off") != 0) {
 		if (!is_on())
 			rn_host_add_hooks(h, &hooks);
-		/* TLPs that are in flight now are not counted in on_way, so they are
-		 * performed.
+		/* on_way does not include TLPs that are in flight already, so they are
+		 * performed now.
 		 */
 		rn_host_force_all(h);
 		atomic_store(&gpu->trap.is_active, true);

@@ -48,7 +48,9 @@ static bool is_data_of(const struct rn_tlp *tlp, enum rn_san_side side)
 	       ((tlp->msg & RESPONSE) != 0) == (side == RN_SAN_SEND);
 }
 
-/* Returns true if message number @msg is equal to @limit or before it. */
+/* Returns true if message @msg is @limit or an earlier one. Numbers of messages wrap
+ * around.
+ */
 static bool is_up_to(uint32_t msg, uint32_t limit, enum rn_san_side side)
 {
 	unsigned unused = 32 - (side == RN_SAN_SEND ? SEND_BITS : RECV_BITS);
@@ -80,8 +82,8 @@ static bool is_covered_by(const struct rn_tlp *tlp, const void *arg)
 	       is_up_to(tlp->msg & ~RESPONSE, c->msg, c->side);
 }
 
-/* The program has taken completion number @n. Notes that it covers the messages of @side
- * up to message @msg.
+/* Called when the program has taken completion number @n. Notes that it covers the
+ * messages of @side up to @msg.
  */
 static void cover_up_to(struct rn_san_qp *q, enum rn_san_side side, uint32_t msg,
 			uint16_t n)
@@ -100,10 +102,10 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	const struct rn_san_cqe *sent;
 	struct rn_san_qp *q;
 
-	/* The program will now read the data that the completion covers. Pages with late
-	 * data are closed, so the read faults. The program may have installed a SIGSEGV
-	 * handler by a bare system call meanwhile, so the handler of this library is made
-	 * the first again.
+	/* The program will now read the data that the completion covers, and where
+	 * writes are withheld, the pages are closed so that the read faults. If the
+	 * program has installed a SIGSEGV handler by a bare system call meanwhile, puts
+	 * the library's handler in front again.
 	 */
 	(void)rn_guard_install();
 	rn_host_lock(h);
@@ -181,8 +183,8 @@ static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp,
 	rn_san_cqe_sent(&sent);
 }
 
-/* Returns true if the write comes from a duplicate of a message for which the program has
- * taken a completion. The bytes of such a write were in memory before.
+/* Returns true if the write belongs to a message that was received again after the
+ * program had taken its completion. The bytes were in memory before.
  */
 static bool is_duplicate(const struct rn_tlp *tlp)
 {
@@ -224,7 +226,9 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 		note_cqe(h, tlp, cqe);
 }
 
-/* Is the write withheld from the program? Called after tlp_issued(). */
+/* Implements rn_host_hooks.withholds, which is called after tlp_issued(): returns true
+ * if the bytes of the write are kept from the program for now.
+ */
 static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	if (is_idle(h) || is_duplicate(tlp))
@@ -236,8 +240,8 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 		 */
 		if (!rn_san_withhold(tlp))
 			return false;
-		/* In a hunt (rn_san_names_writes()) the write may have been stored at
-		 * once instead; the lock is free then.
+		/* If `rocin hunt' says which writes are late, this one may have been
+		 * stored at once instead. The word is not locked any more then.
 		 */
 		if (rn_san_is_withheld(tlp->addr, tlp->len))
 			rn_host_free_withheld(h, tlp);
@@ -249,8 +253,8 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 /* Returns true if the TLP is a read by a NIC that may be performed as soon as it is
  * issued. The sanitizer's findings depend on the order of events and not on the time at
  * which a NIC reads, so the bus thread need not be woken for each packet. With
- * hold=event, and in a hunt, such reads are not performed at once, because the user wants
- * to see what a late read reads.
+ * hold=event, and under `rocin hunt', reads are not hurried, because the user wants to
+ * see what a late read gets.
  */
 static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -260,9 +264,9 @@ static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san.options.level >= RN_SANITIZE_ON;
 }
 
-/* Returns true if one TLP may write bytes of several granules. While reads are judged,
- * the program never sees a part of a write, and each class of machines cuts writes by its
- * own granule (sanitize_classes.c).
+/* Returns true if one TLP may write bytes of several granules. It may while the
+ * sanitizer judges reads: the program never sees a part of a write then, and each class
+ * of machines cuts writes by its own granule (sanitize_classes.c).
  */
 static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -271,9 +275,7 @@ static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san_class_joins(tlp);
 }
 
-/* Notes that an agent reads the bytes of the range that were there before a withheld
- * write.
- */
+/* Records that an agent has read bytes of the range that a withheld write will change. */
 static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 {
 	const struct rn_tlp *tlp;
@@ -332,8 +334,8 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_san.old_read.len = 0;
 		put_early(h, tlp);
 	}
-	/* A write that was not withheld has become visible at a time that the sanitizer
-	 * does not control, so the program may have seen its bytes.
+	/* A write that was not withheld has just become visible. The sanitizer did not
+	 * choose the time, so the program may have seen the bytes already.
 	 */
 	if (rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
 	    !rn_san_is_storing()) {
@@ -342,8 +344,8 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		else
 			rn_san_class_seen(tlp->addr, tlp->len);
 	}
-	/* The program's instruction that is being executed in a single step may have read
-	 * the value that the CPU or GPU has just written.
+	/* The CPU or a GPU has just written a value. An instruction of the program that
+	 * runs in a single step at this moment may have read it.
 	 */
 	if (tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
 	    rn_san_is_stepping(tlp))
@@ -375,7 +377,8 @@ static bool is_on_its_way(rn_iova addr, uint64_t len, bool is_by_device)
 	return false;
 }
 
-/* Notes that a read gets the bytes that the CPU and the GPUs have written to the range.
+/* Called when an agent reads the range: writes of the CPU and the GPUs to it are now
+ * known to be visible.
  */
 static void see_own(rn_iova addr, uint64_t len)
 {
@@ -386,8 +389,9 @@ static void see_own(rn_iova addr, uint64_t len)
 static bool find_pending(struct rn_san_read *r)
 {
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
-	/* Some of the bytes read may have become visible before other bytes of the same
-	 * write to declared memory. So these bytes do not count as pending.
+	/* In declared memory the bytes of one write may become visible one after the
+	 * other. Nothing is in flight to these bytes, so they are visible, although
+	 * other bytes of the same write may be pending.
 	 */
 	if (r->pending && is_declared(r->addr) && !is_on_its_way(r->addr, r->len, true))
 		r->pending = 0;
@@ -395,7 +399,7 @@ static bool find_pending(struct rn_san_read *r)
 }
 
 /* Returns true if the program does not rely on the bytes that a NIC reads. There are two
- * such cases. The NIC reads for its peer, and no completion covers the bytes. Or the NIC
+ * such cases: the NIC reads for its peer, and no completion covers the bytes; or the NIC
  * reads for a request that was posted too early: before the program took the completion
  * that covers the bytes or, if there is none, before the bytes were written.
  */
@@ -418,8 +422,8 @@ bool rn_san_waits_for_events(const struct rn_host *h)
 
 /* With hold=event: returns true if this read of the NIC is postponed until the program
  * waits. The source of a request behind a READ or an atomic may be the result of that
- * operation, so it is read early, which shows that a fence is missing. Reads for other
- * processes are not postponed, because it is not known when those processes wait.
+ * operation, so the NIC reads it at once, which shows that a fence is missing. Reads for
+ * other processes are not postponed, because it is not known when those processes wait.
  */
 static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -432,9 +436,9 @@ static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_fetch_of(tlp) != NULL;
 }
 
-/* Notes a read by which a NIC serves a READ, FLUSH or atomic of this process. The read
- * pushes earlier writes, and the program may have posted the request for that purpose.
- * Whether it relies on that shows when it takes the completion.
+/* Called for a read by which a NIC serves a READ, FLUSH or atomic of this process. Such
+ * a read pushes earlier writes, and the program may have posted the request for that
+ * purpose. Whether it relies on this is known when it takes the completion.
  */
 static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
 {
@@ -456,9 +460,9 @@ static bool judge_nic_read(struct rn_san_read *r, const struct rn_tlp *tlp)
 	return r->request != NULL;
 }
 
-/* A device, or the program by a call, reads the bytes of @tlp. Reports this if it is too
- * early. Returns true if the reader gets the bytes that were there before the withheld
- * writes.
+/* Called when a device, or the program by a call, reads the bytes of @tlp. If it is too
+ * early, reports that. Returns true if the reader gets the bytes from before the
+ * withheld writes.
  */
 static bool judge_read(const struct rn_tlp *tlp)
 {
@@ -491,10 +495,9 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	if (fetch)
 		note_fetch(tlp, fetch);
 	rn_san.old_read.len = 0;
-	/* The withheld writes are performed, since the read may belong to a loop that
-	 * waits for the bytes: a loop of a kernel, or of a peer that repeats its READ. A
-	 * read of a source buffer is not part of such a loop, and gets the bytes that
-	 * were there before.
+	/* Stores the withheld bytes now, because the read may belong to a loop that
+	 * waits for them: of a kernel, or of a peer that repeats its READ. A read of a
+	 * source buffer belongs to no such loop, and gets the old bytes.
 	 */
 	if (fetch || !judge_read(tlp)) {
 		rn_san_withheld_land(tlp->addr, tlp->len);
@@ -509,8 +512,8 @@ void rn_san_give_up(rn_iova page)
 	rn_san_class_seen(page, RN_PAGE_SIZE);
 }
 
-/* A loop waits for the byte at @addr, and a load of this loop is handled here: performs
- * the pending writes to the byte.
+/* Called for a load of a loop that waits for the byte at @addr. Performs the pending
+ * writes to the byte, so that the loop ends.
  */
 static void see_in_loop(unsigned agent, rn_iova addr)
 {
@@ -534,9 +537,9 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
 	} else if (!rn_san_is_withheld(addr, 1)) {
-		/* If this read brings no new report, all pending writes to the page count
-		 * as seen. Otherwise a program that reads much too early would become too
-		 * slow.
+		/* This read brings no new report. All pending writes to the page count
+		 * as seen from now on, because a program that often reads too early
+		 * would become too slow.
 		 */
 		rn_san_event_read(agent);
 		if (rn_san_report_read(&r))
@@ -605,17 +608,18 @@ static const struct rn_host_hooks hooks = {
 	.restarted = knobs_changed,
 };
 
-/* Returns true if writes are withheld until an event. They are not withheld in a
- * recording or a replay, where the sequence of TLPs decides, and not without the
- * preloaded library: without it, system calls would fail on closed pages.
+/* Returns true if writes are withheld until an event. They are not in a recording or a
+ * replay, where the sequence of TLPs decides, nor without the preloaded library
+ * (page_calls.c), because system calls would fail on closed pages.
  */
 static bool is_late_until_event(const struct rn_pcie_knobs *k)
 {
 	if (k->place == RN_PLACE_NOW || k->hold_ns != RN_PCIE_HOLD_EVENT ||
 	    k->record[0] || k->driver == RN_DRIVER_REPLAY)
 		return false;
-	/* The NIC's own reads, of WQEs and translations, push the writes before them
-	 * (PCIe B2a): data would arrive with the next of them and not with an event.
+	/* With these knobs the NIC reads WQEs and translations, and each such read
+	 * pushes the writes before it (PCIe rule B2a). Data would arrive with the next
+	 * of these reads and not with an event.
 	 */
 	if (k->nic_wqe != RN_WQE_GIVEN || k->mtt_cache != 0)
 		return false;

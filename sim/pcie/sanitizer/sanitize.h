@@ -32,9 +32,9 @@
 
 enum rn_sanitize_level {
 	RN_SANITIZE_OFF,
-	/* Used for the knob hold=event. Writes that may be late are withheld as with
-	 * RN_SANITIZE_ON, but nothing is reported, and only the class `given` is
-	 * modelled.
+	/* Used for the knob hold=event. Writes are withheld from the program until an
+	 * event, as with RN_SANITIZE_ON. But nothing is reported, and only one class of
+	 * machines is modelled: `given`, the machine of ROCIN_PCIE.
 	 */
 	RN_SANITIZE_SILENT,
 	RN_SANITIZE_ON,
@@ -71,8 +71,8 @@ const char *rn_san_class_name(unsigned class);
 
 struct rn_sanitize_options {
 	enum rn_sanitize_level level;
-	/* Classes of machines for which findings are reported and change the exit code;
-	 * one bit each.
+	/* Classes of machines, one bit each, for which findings are reported and change
+	 * the exit code.
 	 */
 	unsigned classes;
 	/* Where reports go, and the exit code of a program with findings. */

@@ -21,15 +21,15 @@
 #include "sim/pcie/page/page.h"
 
 enum {
-	/* Number of other loads of the page after which a candidate is reported, because
-	 * it is not expected to be repeated. A loop over a page of flags that are 64
-	 * bytes apart makes fewer loads than this in a round.
+	/* A candidate is reported after this number of other loads of its page, because
+	 * it is not expected to be repeated any more. A loop over flags that are 64
+	 * bytes apart makes fewer loads of a page per round.
 	 */
 	OTHERS_MAX = 128,
-	/* number of sets of hashes of loads that are no longer candidates */
+	/* number of sets of hashes of loads that were reported, see confirmed[] */
 	SETS = 1 << 12,
 	WAYS = 4,    /* hashes in a set */
-	OWN_MAX = 8, /* candidates of one single step */
+	OWN_MAX = 8, /* maximum number of candidates of one single step */
 };
 
 /* A load that may belong to a loop that waits for memory. */
@@ -42,10 +42,12 @@ static struct candidate {
 	unsigned class;
 	uint64_t seq;
 	unsigned others; /* loads of the page by other instructions since this load */
-	/* number of the thread's single step, until that step is over; else 0 */
+	/* Number of the single step of the thread that made the load, until that step is
+	 * over; then 0.
+	 */
 	uint64_t step;
-	/* Equal to @step until the load has been executed, then 0. The thread that loads
-	 * sets it to 0, without the host lock.
+	/* Equal to @step until the load has been executed; then 0. The thread that loads
+	 * clears it without the host lock.
 	 */
 	_Atomic uint64_t running;
 	/* True if the pending write was performed before the load was executed. The load
@@ -63,7 +65,9 @@ static uint64_t hash_of(uint32_t stack, rn_iova addr, unsigned class, uint64_t s
 	return rn_random_at(rn_random_at(addr, stack), rn_random_at(seq, class));
 }
 
-/* The candidates of this thread's step: an instruction may load from several pages. */
+/* The candidates of the single step that this thread makes. One instruction may load
+ * from several pages.
+ */
 static __thread struct {
 	struct candidate *candidate;
 	uint64_t step;
@@ -91,8 +95,8 @@ static void confirm(struct candidate *c)
 	end_candidate(c);
 }
 
-/* Returns an entry for a new candidate. This is the entry of the oldest candidate; its
- * load, which was not repeated, is reported first.
+/* Returns an entry for a new candidate: that of the oldest one, whose load has not been
+ * repeated and is reported now.
  */
 static struct candidate *take_candidate(void)
 {
@@ -130,9 +134,9 @@ static struct candidate *find_candidate(uint32_t stack, rn_iova addr)
 	return NULL;
 }
 
-/* Returns true if this candidate is the load of this thread's single step, and has not
- * been executed yet. It has then faulted a second time, because another write to its page
- * has arrived meanwhile, and the page was closed again.
+/* Returns true if this candidate is the load of this thread's single step, and the load
+ * has not been executed yet. Then it has faulted twice: another write to its page has
+ * arrived meanwhile, and the page was closed again.
  */
 static bool is_load_of_step(const struct candidate *c)
 {

@@ -43,9 +43,9 @@ enum {
 	TLPS = 2048, /* capacity of the fabric of one class */
 	/* With the knob place=msg or place=any the bytes of a message become visible in
 	 * no order, so each write needs a TLP of its own. A long message would fill the
-	 * fabric. So only the first APART writes of a message have a TLP of their own; of
-	 * the following ones, one TLP stands for all writes to a block of BLOCK bytes. A
-	 * message of 1 MiB then needs about 320 TLPs.
+	 * fabric. So only the first APART writes of a message have a TLP of their own;
+	 * behind them, one TLP stands for all writes of the message to a block of BLOCK
+	 * bytes. A message of 1 MiB then needs about 320 TLPs.
 	 */
 	APART = 64,
 	BLOCK = 4096, /* bytes */
@@ -55,9 +55,9 @@ enum {
 	FILTER = 1 << 16,
 };
 
-/* For the TLP with this index in the fabric: its links in the chain of writes whose first
- * addresses have the same hash, the newest first. A TLP stays in its chain until another
- * write uses its index.
+/* Links of the TLP with this index in the fabric. Writes whose first addresses have the
+ * same hash form a chain, the newest first. A TLP stays in its chain until another write
+ * uses its index.
  */
 struct start {
 	uint16_t newer, older; /* RN_TLP_NONE: no such write */
@@ -67,10 +67,10 @@ struct start {
 static struct class
 {
 	struct rn_fabric *fabric;
-	/* The TLP to which the next bytes of its message are joined. */
+	/* The "open" write: the TLP to which the next bytes of its message are added. */
 	struct rn_san_place open;
-	/* older: an older write to the first byte of @open; @open replaces it once it is
-	 * as long. The number that follows: how many TLPs the message of @open has.
+	/* @older: an older write that begins where @open does. @open replaces it as soon
+	 * as it is as long. @parts: number of TLPs of the message of @open.
 	 */
 	struct rn_san_place older;
 	uint32_t parts;
@@ -81,10 +81,11 @@ static struct class
 	 */
 	struct rn_tlp overtaken[OVERTAKEN];
 	unsigned overtaken_count;
-	/* Entry i: the place of the TLP with payload slot i; see rn_tlp.data. */
+	/* Entry i: the place in the fabric of the TLP with payload slot i (rn_tlp.data).
+	 */
 	struct rn_san_place read_of[RN_SAN_SLOTS];
 } classes[RN_SAN_CLASS_COUNT];
-/* number of classes that are in use: all, or only `given` */
+/* Number of classes in use: all, or only `given`, the user's machine. */
 static unsigned class_count;
 
 static const char *const knobs_of[RN_SAN_CLASS_COUNT] = {
@@ -99,8 +100,8 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class)
 }
 
 /* ------------------------------------ filter: pages without pending writes */
-/* Number of pending writes to pages with a given hash. It is 0 for most reads, which then
- * need not search the fabrics.
+/* Entry i: number of pending writes to pages whose hash is i. For most reads it is 0, so
+ * that the fabrics need not be searched.
  */
 static uint32_t pending_in[FILTER];
 
@@ -128,8 +129,8 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------------------- fabric of a class */
-/* Removes the oldest of the overtaken writes that @match accepts, and copies it to *@tlp.
- * Returns false if there is none.
+/* Takes the oldest write of overtaken[] that @match accepts out of the array and copies
+ * it to *@tlp. Returns false if there is none.
  */
 static bool take_overtaken(struct class *c,
 			   bool (*match)(const struct rn_tlp *tlp, const void *arg),
@@ -147,7 +148,9 @@ static bool take_overtaken(struct class *c,
 	return false;
 }
 
-/* Atomics of one QP are executed in order. */
+/* Returns true if @tlp is the write of an earlier atomic of the same QP as @arg. Such
+ * atomics are executed in order.
+ */
 static bool is_atomic_before(const struct rn_tlp *tlp, const void *arg)
 {
 	const struct rn_tlp *later = arg;
@@ -241,8 +244,9 @@ static bool is_in_order(const struct class *c, const struct rn_tlp *tlp)
 	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
 }
 
-/* Returns true if class @c keeps the write @tlp as one TLP. Returns false if it keeps the
- * write in pieces, which become visible one by one. The bytes of @tlp lie in one block.
+/* Returns true if the fabric of @c, a class of machines, keeps the write @tlp as one
+ * TLP. Returns false if it keeps the write in pieces, which become visible one by one.
+ * The bytes of @tlp lie in one block.
  */
 static bool is_joined(const struct class *c, const struct rn_tlp *tlp)
 {
@@ -300,8 +304,8 @@ static void link_start(struct class *c, unsigned index, rn_iova addr)
 	c->chain[chain] = (uint16_t)index;
 }
 
-/* Finds the newest write that begins at the first byte of @tlp and belongs to the same
- * stream. Returns its place.
+/* Returns the place of the newest write that begins at the first byte of @tlp and
+ * belongs to the same stream (QP).
  */
 static struct rn_san_place find_older(const struct class *c, const struct rn_tlp *tlp)
 {
@@ -317,8 +321,9 @@ static struct rn_san_place find_older(const struct class *c, const struct rn_tlp
 	return (struct rn_san_place){ .index = RN_TLP_NONE };
 }
 
-/* Drops the older write to the bytes of the open one, if the open one writes all of them
- * again. Both are by the same QP, so the open one comes later in memory.
+/* Drops the older write that begins where the open one does (c->older), if the open
+ * write now writes all of its bytes again. Both are of one QP, so the open one takes
+ * effect later.
  */
 static void replace_older(struct class *c)
 {
@@ -350,7 +355,7 @@ static bool is_same_place(const struct rn_tlp *tlp, const void *arg)
 	return rn_tlp_overlap(tlp, arg);
 }
 
-/* Performs the writes of overtaken atomics that @match accepts. */
+/* Performs those writes of atomics in overtaken[] that @match accepts. */
 static void perform_overtaken(struct class *c,
 			      bool (*match)(const struct rn_tlp *tlp, const void *arg),
 			      const void *arg)
@@ -399,7 +404,7 @@ void rn_san_class_atomic_overtaken(const struct rn_san_wr *wr)
 }
 
 /* -------------------------------------------- issue of TLPs in the classes */
-/* Issues the TLP in the fabric of a class. Returns its place there. */
+/* Issues the TLP in the fabric of a class of machines. Returns its place there. */
 static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 {
 	struct rn_san_place none = { .index = RN_TLP_NONE };
@@ -434,8 +439,8 @@ void rn_san_class_atomic_executed(const struct rn_san_wr *wr)
 		}
 }
 
-/* Adds the bytes of @tlp to the open write. Counts the pages of these bytes that the open
- * write did not have yet.
+/* Adds the bytes of @tlp to the open write. Counts the pages that the open write had no
+ * bytes of before.
  */
 static void extend_open(struct class *c, const struct rn_tlp *tlp)
 {
@@ -472,8 +477,8 @@ static void issue_write(struct class *c, const struct rn_tlp *tlp,
 		open_write(c, p.index);
 }
 
-/* Issues a write to one block in pieces of a granule, the size at which bytes become
- * visible in this class of machines.
+/* Issues a write to one block as several TLPs of a granule each, the size at which bytes
+ * become visible on this class of machines.
  */
 static void issue_granules(struct class *c, const struct rn_tlp *tlp,
 			   struct rn_san_place *cqe)
@@ -499,7 +504,7 @@ void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 {
 	struct rn_tlp tlp = *real;
 
-	/* no completion covers the write yet, see rn_san_class_cover() */
+	/* no completion covers the write yet (rn_san_class_cover()) */
 	tlp.data = 0;
 	if (tlp.kind == RN_TLP_WRITE)
 		tlp.txn = (uint32_t)rn_san.reads;
@@ -562,7 +567,7 @@ static bool touches_range(const struct rn_tlp *tlp, const struct range *r)
 	return rn_tlp_touches(tlp, r->addr, r->len);
 }
 
-/* Forces the TLPs that @match accepts, in all classes. */
+/* Forces those TLPs that @match accepts, in the fabrics of all classes of machines. */
 static void force_if(bool (*match)(const struct rn_tlp *tlp, const void *arg),
 		     const void *arg)
 {
@@ -624,8 +629,8 @@ void rn_san_class_stored(unsigned agent)
 	force_if(is_cqe_of, &(struct range){ .agent = agent });
 }
 
-/* Returns the number of reads that had been performed when the newest of the writes to
- * the range was issued.
+/* Returns how many reads had been performed when the newest of the pending writes to the
+ * range was issued.
  */
 static uint64_t reads_before(const struct class *c, const struct range *r)
 {
@@ -656,8 +661,9 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 		most = reads > most ? reads : most;
 		force_served_before(&classes[i], reads);
 	}
-	/* In the class `given`, a write that is not withheld has been performed already,
-	 * so the number of reads comes from the other classes.
+	/* In the class `given` (the user's machine), a write that is not withheld has
+	 * been performed already. So the number of reads is taken from the other
+	 * classes.
 	 */
 	force_served_before(&classes[RN_SAN_CLASS_GIVEN], most);
 	force_if(is_device_write_to, &r);

@@ -22,7 +22,7 @@ enum {
 	KEPT_MAX = 64 * 1024,
 };
 
-/* Bytes of a source as they were at the post. */
+/* Bytes of a request's source as they were when it was posted. */
 struct rn_san_early {
 	struct rn_san_early *next;
 	rn_iova addr;

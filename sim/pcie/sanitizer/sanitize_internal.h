@@ -10,11 +10,14 @@
 #include "sim/pcie/model/fabric.h"
 
 enum {
-	/* Number of local ranges (SGEs) of a request that are kept. */
+	/* Number of local ranges (SGEs) of a request that are kept; further ones are
+	 * ignored.
+	 */
 	RN_SAN_RANGES = 4,
-	/* Number of completions that are kept, namely those that were taken last. */
+	/* Number of completions taken by the program that are kept: the latest ones. */
 	RN_SAN_COMPLETIONS = 1024,
-	RN_SAN_SLOTS = 2 * RN_HOST_TLPS, /* more than payload slots, see rn_tlp.data */
+	/* number of payload slots (rn_tlp.data), and more */
+	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
 	RN_SAN_CANDIDATES = 512, /* loads that may turn out to be those of a loop */
 	RN_SAN_HASHES = 8192,	 /* number of hash buckets for pages; a power of two */
 };
@@ -48,22 +51,22 @@ struct rn_san_wr {
 	uint8_t opcode; /* enum rn_wr_opcode */
 	uint8_t range_count;
 	bool is_used, is_done, has_fence;
-	/* The digest of the source buffer is known, and no device has written to the
-	 * buffer since it was computed.
+	/* @digest is valid: no device has written to the source buffer since it was
+	 * computed.
 	 */
 	bool has_digest;
-	/* the source buffer is counted for its pages, see rn_san_note_write() */
+	/* the source buffer is counted for its pages (see rn_san_note_write()) */
 	bool is_counted;
 	/* The request is a READ, FLUSH or atomic, and a request without a fence was
 	 * posted behind it. The completion of that later request does not show that this
 	 * request has been executed.
 	 */
 	bool is_overtaken;
-	/* For an atomic: a request that waits for it was posted later, so requests behind
-	 * that one do not overtake the atomic.
+	/* Of an atomic: a request that waits for it was posted later. So no request
+	 * behind that one can overtake the atomic.
 	 */
 	bool is_waited_for;
-	bool is_held; /* the program cannot write to the pages of the source buffer now */
+	bool is_held; /* the pages of the source buffer are write-protected now */
 	struct rn_san_early *early; /* see sanitize_early.c; NULL if there is none */
 	struct rn_host_range range[RN_SAN_RANGES];
 };
@@ -74,8 +77,8 @@ struct rn_san_qp {
 	uint32_t qpn;
 	struct {
 		bool is_valid;
-		/* number of the newest message that is covered by a completion which the
-		 * program has taken
+		/* Number of the newest message of this side that a completion covers
+		 * which the program has taken.
 		 */
 		uint32_t msg;
 	} done[RN_SAN_SIDES];
@@ -97,15 +100,16 @@ struct rn_san {
 	uint32_t fetches; /* number of READs and atomics that have not completed */
 	/* Number of reads performed by NICs that serve READs of the process itself. */
 	uint64_t reads;
-	/* If the read in progress must get the bytes that were there before the withheld
-	 * writes, as the read for a digest must: its range. Otherwise the length is 0.
+	/* Set during a read that must get the old bytes, from before the withheld
+	 * writes, such as a read for a digest: its range. The length is 0 at other
+	 * times.
 	 */
 	struct rn_host_range old_read;
 };
 extern struct rn_san rn_san;
 
-/* Returns true if the device reads the data of such a request from the program's memory.
- * The program must not change these data until the peer has them.
+/* Returns true if the device reads the payload of such a request from the program's
+ * memory. The program must not change it until the peer has it.
  */
 static inline bool rn_san_is_gather(enum rn_wr_opcode opcode)
 {
@@ -144,16 +148,18 @@ static inline bool rn_san_is_payload(const struct rn_tlp *tlp)
 	       !(tlp->flags & (RN_TLP_CQE | RN_TLP_LOCK | RN_TLP_BELL));
 }
 
-/* @tlp is a TLP in the fabric of a class. Returns true if it is a write that is pending
- * for the agents that read its bytes. Such a TLP stands for a list of writes, see
- * rn_san_withheld_list().
+/* Returns true if @tlp, a TLP in the fabric of a class of machines, is a write that
+ * counts as pending for readers of its bytes. Such a TLP stands for a list of writes,
+ * see rn_san_withheld_list().
  */
 static inline bool rn_san_is_judged(const struct rn_tlp *tlp)
 {
 	return tlp->kind == RN_TLP_WRITE && tlp->tag != 0;
 }
 
-/* Is this the write by which a NIC ends an atomic under its lock? */
+/* Returns true if this is the write with which a NIC ends an atomic, and so gives up its
+ * lock of the word.
+ */
 static inline bool rn_san_is_of_atomic(const struct rn_tlp *tlp)
 {
 	return tlp->kind == RN_TLP_WRITE && (tlp->flags & RN_TLP_LOCK) &&
@@ -170,26 +176,27 @@ struct rn_san_read {
 	/* Request for which a NIC reads its source buffer, or NULL. */
 	const struct rn_san_wr *request;
 	uint32_t stack; /* number of the stack of the load or of the post, or 0 */
-	/* The classes in which a write to these bytes is pending, one bit each, and for
-	 * each such class the newest of these writes.
+	/* The classes of machines in which a write to these bytes is pending, one bit
+	 * each. by[]: for each such class, the newest of these writes.
 	 */
 	unsigned pending;
 	const struct rn_tlp *by[RN_SAN_CLASS_COUNT];
 };
 
-/* Returns true if each access that may be late by the rules is delayed until an event of
- * the program forces it. This is so if the knob is hold=event, the sanitizer is not idle,
- * and no schedule of `rocin hunt' names the accesses that are late.
+/* Returns true if each access that the ordering rules allow to be late is delayed until
+ * an event of the program forces it: the knob is hold=event, the sanitizer is in use,
+ * and no schedule of `rocin hunt' (late=FILE) says which accesses are late.
  */
 bool rn_san_waits_for_events(const struct rn_host *h);
 
-/* A plain load of @agent at @addr has faulted. Reports it if it is too early. @shown is
- * the address of the byte in the program. May move TLPs.
+/* Called when a plain load of @agent at @addr has faulted. If it comes too early,
+ * reports it. @shown: address of the byte as the program sees it. May move TLPs.
  */
 void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown);
 
-/* Called when later accesses to the page at @page (an address as devices use it) will not
- * fault. So the pending writes to the page count as seen.
+/* Called when accesses to the page at @page (an address as devices use it) will not
+ * fault any more, so that the sanitizer cannot check them. The pending writes to the
+ * page then count as seen by the program.
  */
 void rn_san_give_up(rn_iova page);
 
@@ -199,43 +206,45 @@ void rn_san_give_up(rn_iova page);
 bool rn_san_is_page_pending(rn_iova page);
 
 /* -------------------------------------------------------- sanitize_classes.c */
-/* Place of a TLP in the fabric of a class; index RN_TLP_NONE: the TLP is in no fabric. */
+/* Place of a TLP in the fabric of a class of machines. Index RN_TLP_NONE: the TLP is not
+ * in that fabric.
+ */
 struct rn_san_place {
 	uint16_t index;
 	uint64_t seq;
 };
 
-/* Makes the fabrics of all classes, or only that of the class `given` if nothing is to be
- * reported. That class gets the knobs @given. The caller calls this again when the knobs
- * have changed, while no TLP is pending. Returns false if there is no memory.
+/* Makes a fabric for each class of machines, or only for the class `given` (the user's
+ * machine, with the knobs @given) if nothing is to be reported. Called again when the
+ * knobs have changed; no TLP is pending then. Returns false if there is no memory.
  */
 bool rn_san_classes_make(const struct rn_pcie_knobs *given);
 
 const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class);
 
-/* @tlp is a write of several granules, whose bytes lie in one page. Returns true if it
- * may be one TLP in the class `given`, whose knobs the user has set. The other classes
- * cut it by their own granules.
+/* @tlp is a write of several granules in one page. Returns true if it may stay one TLP
+ * in the class `given`, the machine with the user's knobs. The other classes of machines
+ * cut it by granules of their own.
  */
 bool rn_san_class_joins(const struct rn_tlp *tlp);
 
-/* Issues a TLP of the hierarchy in all classes. @is_judged: the TLP is a write, and
- * pending for the agents that read its bytes. @cqe: out, the places of the TLP in the
- * classes if it is a CQE.
+/* Issues a TLP of the hierarchy in the fabrics of all classes of machines. @is_judged:
+ * the TLP is a write, which from now on is pending for readers of its bytes. @cqe: out,
+ * the places of the TLP in the fabrics, if it is a CQE.
  */
 void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 			struct rn_san_place cqe[RN_SAN_CLASS_COUNT]);
 
-/* The program has taken the completion whose CQE is at place @cqe of each class. @reads:
- * number of reads that served READs of this process and had been performed when the CQE
- * was issued.
+/* Called when the program has taken a completion. @cqe: the places of its CQE in the
+ * fabrics of the classes. @reads: how many reads that serve READs of this process had
+ * been performed when the CQE was issued.
  */
 void rn_san_class_cqe_taken(const struct rn_san_place cqe[RN_SAN_CLASS_COUNT],
 			    uint64_t reads);
 
-/* A NIC has performed the read @real, a TLP of the hierarchy. @reads: its number among
- * the reads that serve requests of this process; RN_SAN_LATER: the number is known only
- * when the request completes.
+/* Called when a NIC has performed the read @real, a TLP of the hierarchy. @reads: its
+ * number among the reads that serve requests of this process; RN_SAN_LATER: the number
+ * is known only when the request completes.
  */
 #define RN_SAN_LATER UINT64_MAX
 void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
@@ -243,20 +252,22 @@ void rn_san_class_read_served(const struct rn_tlp *real, uint64_t reads);
 /* Calls rn_san_class_read_served() with RN_SAN_LATER for all reads that serve @wr. */
 void rn_san_class_fetch_overtaken(const struct rn_san_wr *wr);
 
-/* Takes the write of the atomic @wr out of all queues: a request that does not wait for
- * the atomic was posted behind it, and the NIC of another machine may execute that
- * request first. So no later TLP pushes the write until rn_san_class_atomic_executed().
+/* Called when a request was posted behind the atomic @wr that does not wait for it. The
+ * NIC of another machine may execute that request first. So takes the write of the
+ * atomic out of all queues: no later TLP pushes it until rn_san_class_atomic_executed().
  */
 void rn_san_class_atomic_overtaken(const struct rn_san_wr *wr);
 void rn_san_class_atomic_executed(const struct rn_san_wr *wr);
 
-/* Forces the reads that serve @wr, whose completion the program has taken. */
+/* Called when the program has taken the completion of @wr: forces the reads that serve
+ * @wr.
+ */
 void rn_san_class_fetch_done(const struct rn_san_wr *wr);
 
-/* Force TLPs in all classes. The first function: the read of a NIC, which is given as the
- * TLP of the hierarchy. The following ones, in this order: the completion entries of a
- * drive; the writes of devices to a range, which the program has seen; the writes of the
- * CPU and the GPUs to a range, which were seen; all TLPs to and from a range.
+/* Force TLPs in the fabrics of all classes of machines. In this order: the read of a
+ * NIC, given as a TLP of the hierarchy; the CQEs of a drive; writes of devices to a
+ * range, which the program has seen; writes of the CPU and the GPUs to a range, which
+ * were seen; all TLPs to and from a range.
  */
 void rn_san_class_read_done(const struct rn_tlp *real);
 void rn_san_class_stored(unsigned agent);
@@ -264,61 +275,67 @@ void rn_san_class_seen(rn_iova addr, uint64_t len);
 void rn_san_class_own_seen(rn_iova addr, uint64_t len);
 void rn_san_class_emptied(rn_iova addr, uint64_t len);
 
-/* Forces the data writes of a QP in those classes of machines whose NIC acknowledges data
- * only when they are in memory.
+/* Forces the data writes of a QP in those classes of machines whose NICs acknowledge
+ * data only when it is in memory (knob ack=placed).
  */
 void rn_san_class_placed(unsigned agent, uint32_t qpn);
 
-/* Sends the read @flush in those classes whose GPUs do not make writes visible in order
- * to all agents in @scope, because a flush call on such a machine sends it.
+/* Called when the program flushes. Issues the read @flush in those classes of machines
+ * on which a flush needs a read, because their GPUs do not make writes visible in order
+ * to all agents in @scope.
  */
 void rn_san_class_flush(const struct rn_tlp *flush, unsigned scope);
 
-/* A write to declared memory, given as the TLP of the hierarchy, has been stored there.
- * In each class, forces the write of which it is a part, unless other parts of that write
- * are still on their way.
+/* Called when a write to declared memory, given as a TLP of the hierarchy, has been
+ * stored. In each class of machines, forces the write of which it is a part, unless
+ * other parts of that write are still in flight.
  */
 void rn_san_class_landed(const struct rn_tlp *real);
 
-/* Forces the TLPs of a QP of a NIC, or of all its QPs if @qpn is 0. */
+/* Forces the TLPs of QP @qpn of NIC @agent, or of all QPs of the NIC if @qpn is 0. */
 void rn_san_class_drain(unsigned agent, uint32_t qpn);
 
-/* The program has taken the completion with index @cover - 1. Notes that it covers those
- * pending writes that @is_covered accepts and that no completion covers yet.
+/* Called when the program has taken a completion. Marks those pending writes that
+ * @is_covered accepts as covered by it, unless a completion covers them already. @cover:
+ * index of the completion plus 1.
  */
 void rn_san_class_cover(bool (*is_covered)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg, uint32_t cover);
 
-/* Returns false if certainly no write to the range is pending in any class. True means
- * that perhaps one is.
+/* Returns false if no write to the range is pending in any class of machines. True means
+ * that one may be: pages share counters by a hash.
  */
 bool rn_san_class_may_pend(rn_iova addr, uint64_t len);
 
-/* Returns the classes in which a device's write to the range is pending, one bit each.
- * @by: out, for each class the newest such write, or NULL. Its tlp.data tells which
- * completion covers the write, as @cover of rn_san_class_cover() does.
+/* Returns the classes of machines in which a device's write to the range is pending, one
+ * bit each. @by: out, for each class the newest such write, or NULL. Its tlp.data tells
+ * which completion covers the write, as @cover of rn_san_class_cover() does.
  */
 unsigned rn_san_class_pending(rn_iova addr, uint64_t len,
 			      const struct rn_tlp *by[RN_SAN_CLASS_COUNT]);
 
-/* Performs a write, given as the TLP of the hierarchy, in the class `given`. */
+/* Performs the write @real, a TLP of the hierarchy, in the class `given` (the user's
+ * machine).
+ */
 void rn_san_class_land(const struct rn_tlp *real);
 
-/* Forces the oldest TLP of the class `given`. */
+/* Forces the oldest TLP in the fabric of the class `given` (the user's machine). */
 void rn_san_class_force_oldest(void);
 
 /* ------------------------------------------------------- sanitize_withheld.c */
-/* Both functions are about the write that is being issued. rn_san_withheld_list() begins
- * a list with it, and returns the number of the list. That number is the tag of the TLP
- * that stands for the list in the class `given`. rn_san_withheld_join() adds the write to
- * list @list instead; the caller makes that TLP longer.
+/* Called for the write that is being issued. One TLP in the class `given` (the user's
+ * machine) stands for a list of writes, and its tag is the number of the list.
+ * rn_san_withheld_list() begins a new list with the write and returns its number.
+ * rn_san_withheld_join() adds the write to list @list, whose TLP the caller makes
+ * longer.
  */
 uint64_t rn_san_withheld_list(void);
 void rn_san_withheld_join(uint64_t list);
 
-/* Withholds the write that was issued last in the classes, unless the class `given` has
- * performed it already, or an access of the program to its bytes could go unseen. Returns
- * false if the write is not withheld.
+/* Withholds the write that was just issued in the classes: its bytes are stored later,
+ * when the class `given` performs it. Returns false, and does not withhold it, if that
+ * class has performed it already, or if the sanitizer could miss an access of the
+ * program to its bytes.
  */
 bool rn_san_withhold(const struct rn_tlp *tlp);
 
@@ -330,73 +347,77 @@ bool rn_san_is_withheld(rn_iova addr, uint64_t len);
  */
 const struct rn_tlp *rn_san_withheld_at(rn_iova addr, uint64_t len, uint64_t *page);
 
-/* Both functions forget the withheld writes for which the TLP @by stands.
- * rn_san_withheld_store() first stores their bytes.
+/* Both functions end the list of withheld writes for which the TLP @by stands.
+ * rn_san_withheld_store() stores their bytes first.
  */
 void rn_san_withheld_store(const struct rn_tlp *by);
 void rn_san_withheld_drop(const struct rn_tlp *by);
 
-/* Stores the withheld bytes of the range in memory, because a device is about to access
- * them. For the program, these writes are still pending.
+/* Called when a device is about to access the range: stores the withheld bytes in
+ * memory. For the program, these writes stay pending.
  */
 void rn_san_withheld_land(rn_iova addr, uint64_t len);
 
-/* Returns true while the bytes of a withheld write are being stored. */
+/* Returns true while this file stores the bytes of a withheld write. */
 bool rn_san_is_storing(void);
 
 /* ------------------------------------------------------- sanitize_schedule.c */
-/* Reads and opens the files of the options. Returns 0 or -errno. */
+/* Reads late=FILE and opens record=FILE of the options @o. Returns 0 or -errno. */
 int rn_san_schedule_start(const struct rn_host *h, const struct rn_sanitize_options *o);
 
-/* Returns true if there is a schedule (late=FILE) or a record (record=FILE). If it
- * returns false, the functions below do nothing, and all writes are late.
+/* Returns true if the user has given late=FILE or record=FILE. Otherwise the functions
+ * below do nothing, and all writes are late, that is withheld until an event.
  */
 bool rn_san_names_writes(void);
 
-/* Notes a write that could be withheld. Returns true if it is to be late, false if it is
- * to be stored at once. @page: number that rn_san_page_number() has returned for it.
+/* Called for a write that may be withheld. Records it. Returns true if it is to be late
+ * (withheld until an event), false if it is to be stored at once. @page: number of the
+ * page, from rn_san_page_number().
  */
 bool rn_san_is_late(const struct rn_tlp *tlp, uint64_t page);
 
-/* Notes that the newest event has performed a withheld write. */
+/* Called when a withheld write was performed. Records that, with the event that was set
+ * last as the cause.
+ */
 void rn_san_late_ended(const struct rn_tlp *tlp, uint64_t page);
 
-/* Notes that an agent reads bytes from before a write that is withheld. */
+/* Records that an agent has read bytes that a withheld write will change. */
 void rn_san_note_early(unsigned agent, const struct rn_tlp *tlp, uint64_t page);
 
-/* Set the cause that is recorded for everything that happens from now on. The causes are,
- * in the order of the functions: an event; a read of a device; an event of an agent; an
- * event of message @msg of a QP.
+/* Set the event that is recorded as the cause of what happens from now on. In the order
+ * of the functions: an event; a read by a device; an event of an agent; an event of
+ * message @msg of a QP.
  */
 void rn_san_event(const char *what);
 void rn_san_event_read(unsigned agent);
 void rn_san_event_agent(const char *what, unsigned agent);
 void rn_san_event_qp(const char *what, unsigned agent, uint32_t qpn, uint32_t msg);
 
-/* Returns the number of a QP. The QPs of a NIC are numbered from 1 in the order of their
- * first use; 0: there are too many.
+/* Returns the number by which records name a QP: the QPs of a NIC are numbered from 1 in
+ * the order of their first use. 0: there are too many.
  */
 unsigned rn_san_qp_order(unsigned agent, uint32_t qpn);
 
-/* Counts a transfer of drive @agent that has ended: the drive has sent the completion
- * entry.
+/* Called when drive @agent has ended a transfer, that is, has sent its CQE. Counts the
+ * transfers of the drive.
  */
 void rn_san_transfer_ended(unsigned agent);
 
 /* ----------------------------------------------------- sanitize_candidates.c */
-/* Notes a load of bytes for which a write is pending. Such a load is a mistake, unless it
- * belongs to a loop that waits for the bytes. Returns true if it does belong to one: the
- * same instruction has read here before and found the same write pending.
+/* Notes a load of bytes for which a write is pending. Such a load is a mistake, unless
+ * it belongs to a loop that waits for the bytes. Returns true if it is known to belong
+ * to one, because the same instruction has read this byte before and found the same
+ * write pending.
  */
 bool rn_san_candidate_note(const struct rn_san_read *r, uintptr_t shown);
 
-/* The load of this thread's single step has been executed. Notes that it has not seen
- * writes that are performed from now on. Takes no lock, because writes that were
- * performed while the thread waited for the lock would count as seen.
+/* Called when the instruction of this thread's single step has run: its load cannot have
+ * seen writes that are performed from now on. Takes no lock, because writes that were
+ * performed while this thread waited for the lock would then count as seen.
  */
 void rn_san_candidate_executed(void);
 
-/* Called when the write with the number @seq leaves the fabric of a class. */
+/* Called when the write with the number @seq leaves the fabric of a class of machines. */
 void rn_san_candidate_performed(unsigned class, uint64_t seq);
 
 /* Called after the single step for which the page at @page was open. @page is an address
@@ -404,16 +425,16 @@ void rn_san_candidate_performed(unsigned class, uint64_t seq);
  */
 void rn_san_candidate_ran(uintptr_t page);
 
-/* Called for a load, with stack @stack, that finds nothing pending in a page with
- * candidates. If the load repeats a candidate, its write has been performed meanwhile, so
- * the candidate ends without a report.
+/* Called for a load, with stack @stack, to whose bytes no write is pending, in a page
+ * with candidates. If it repeats the load of a candidate, the write was performed
+ * between the two, so the candidate is dropped without a report.
  */
 void rn_san_candidate_met(uint32_t stack, rn_iova addr);
 
-/* Returns true if a load of the page was noted. */
+/* Returns true if a candidate is a load of this page. */
 bool rn_san_has_candidate(rn_iova page);
 
-/* Reports all loads that were noted. */
+/* Reports the loads of all candidates, at the end of the program. */
 void rn_san_candidates_confirm(void);
 
 /* -------------------------------------------------------- sanitize_requests.c */
@@ -443,7 +464,7 @@ const struct rn_san_wr *rn_san_atomic_of(const struct rn_tlp *tlp);
 /* Returns true if the NIC's read @tlp may serve the request. */
 bool rn_san_may_serve(const struct rn_tlp *tlp, const struct rn_san_wr *wr);
 
-/* Handles the completion of all requests up to @msg. */
+/* Called when all requests up to @msg are known to have completed. */
 void rn_san_requests_done(struct rn_san_qp *q, uint32_t msg);
 
 /* Implements rn_host_hooks.drained: forgets the requests and completions of a QP, or of
@@ -463,23 +484,23 @@ struct rn_san_cqe {
 void rn_san_cqe_sent(const struct rn_san_cqe *cqe);
 const struct rn_san_cqe *rn_san_cqe_at(rn_iova slot);
 
-/* Notes that a device has written [addr, addr + len). If a source buffer changes there,
- * the device may have changed it, not the program.
+/* Called when a device has written [addr, addr + len). If a source buffer has changed
+ * there later, this may be the reason, and not a mistake of the program.
  */
 void rn_san_note_write(rn_iova addr, uint64_t len);
 
 /* ----------------------------------------------------------- sanitize_early.c */
-/* Copies the bytes of the source of @wr, which is being posted, to which the result of
- * @first will be written, as the program sees them now. @load copies such bytes; it
+/* Called while @wr is being posted: copies those bytes of its source to which the result
+ * of @first will be written, as the program sees them now. @load copies bytes. It
  * returns false if a part of them is not mapped.
  */
 typedef bool rn_san_load_fn(rn_iova addr, void *bytes, uint32_t len);
 void rn_san_early_keep(struct rn_san_wr *wr, const struct rn_san_wr *first,
 		       rn_san_load_fn *load);
 
-/* Copies for @wr may have been made when it was posted. Where the NIC's read @tlp has
- * read such bytes, replaces them by the copy. @bytes: the tlp->len bytes that the NIC has
- * read.
+/* When @wr was posted, bytes of its source may have been copied (rn_san_early_keep()).
+ * If the NIC's read @tlp has read such bytes, replaces them by the copy. @bytes: the
+ * tlp->len bytes that the NIC has read.
  */
 void rn_san_early_put(const struct rn_san_wr *wr, const struct rn_tlp *tlp,
 		      uint8_t *bytes);
@@ -507,8 +528,9 @@ uint64_t rn_san_page_number(unsigned target, rn_iova addr);
  */
 bool rn_san_is_watched(const struct rn_tlp *tlp);
 
-/* Returns true if an instruction of the program that accesses the pages of @tlp is being
- * executed in a single step, in which the sanitizer does not see its accesses.
+/* Returns true if an instruction of the program runs in a single step, for which a page
+ * that @tlp writes is open, so that the sanitizer does not see what else the instruction
+ * accesses there.
  */
 bool rn_san_is_stepping(const struct rn_tlp *tlp);
 
@@ -517,8 +539,8 @@ bool rn_san_is_stepping(const struct rn_tlp *tlp);
  */
 void rn_san_page_watch(rn_iova addr, int change);
 
-/* @hold true: takes from the program the right to write to the whole pages of the
- * request's source buffer. @hold false: gives it back.
+/* @hold true: write-protects the whole pages of the request's source buffer, so that a
+ * store of the program faults. @hold false: ends this.
  */
 void rn_san_source_hold(struct rn_san_wr *wr, bool hold);
 
@@ -529,8 +551,8 @@ unsigned rn_san_page_hash(uintptr_t at);
 /* Prepares the reports. Not to be called in a signal handler. */
 void rn_san_report_init(void);
 
-/* Counts a read of bytes to which a write is pending. If it is the first one of its kind
- * and stack, writes a report and returns true.
+/* Called for a read of bytes to which a write is pending. Counts it. If it is the first
+ * one of its kind and stack, writes a report and returns true.
  */
 bool rn_san_report_read(const struct rn_san_read *r);
 
@@ -548,12 +570,14 @@ struct rn_san_report rn_san_prepare_read(const struct rn_san_read *r);
 bool rn_san_report(struct rn_san_report *report);
 void rn_san_report_discard(struct rn_san_report *report);
 
-/* Reports a changed source buffer. @store: number of the stack of the store, or 0. */
+/* Reports that the program has changed a source buffer too early. @store: number of the
+ * stack of the store, or 0.
+ */
 void rn_san_report_source(const struct rn_san_qp *q, const struct rn_san_wr *wr,
 			  uint32_t store);
 
-/* Reports a missing fence. @is_local: the local ranges of the two requests overlap;
- * false: their remote ranges do.
+/* Reports that a fence is missing. @is_local: the local buffers of the two requests
+ * overlap; false: their remote ranges do.
  */
 void rn_san_report_fence(const struct rn_san_qp *q, const struct rn_san_wr *first,
 			 const struct rn_san_wr *second, bool is_local);

@@ -50,18 +50,18 @@ enum {
 	STACK_SPARE = 1024 * 1024, /* bytes by which a stack may exceed its limit */
 };
 
-/* Hash table of pages, with chaining. The entry of a page without pending writes and
- * without sources of requests may be reused for another page. Entries are never freed, so
- * a thread that faulted finds the entry of its page even if another thread has opened the
- * page since.
+/* Hash table of pages, with chaining. If a page has no pending writes and no source of a
+ * request lies in it, its entry may be reused for another page. Entries are never freed,
+ * so a thread that faulted finds the entry of its page even if another thread has opened
+ * the page since.
  */
 static struct page {
 	struct page *next;
 	uintptr_t at; /* address in the dev view, or in host memory */
 	unsigned writes, sources;
 	enum rn_page_rights rights;
-	/* The page is open for one access: an access of the simulation, under the host
-	 * lock, or a single step of the program.
+	/* The page is open for one access, by the simulation with the host lock held, or
+	 * by an instruction of the program in a single step.
 	 */
 	bool is_lent;
 } pages[RN_SAN_HASHES];
@@ -123,9 +123,9 @@ static struct page *add_page(uintptr_t at)
 	return p;
 }
 
-/* Returns the entry of the page whose count is to change by @change. If @change is
- * positive and there is no entry, makes one, or returns NULL if there is no memory. If
- * @change is negative, there is an entry.
+/* Returns the entry of the page whose count the caller changes by @change. If that is
+ * positive and there is no entry, makes one; returns NULL if there is no memory. If it
+ * is negative, there is an entry.
  */
 static struct page *page_to_count(uintptr_t at, int change)
 {
@@ -172,9 +172,9 @@ static struct region {
 } * _Atomic regions; /* never freed: system calls are looked up without the lock */
 
 /* Returns true if this is the first thread, and the page is further away from its stack
- * than the stack may grow. To find the stack exactly, the C library would read all
- * mappings of the process. The top of the stack is known approximately from the address
- * of the random bytes that the kernel has placed there (AT_RANDOM).
+ * than the stack may grow. pthread_getattr_np() would find the stack exactly, but reads
+ * all mappings of the process. The top of the stack is known approximately from the
+ * address of the random bytes that the kernel has placed there (AT_RANDOM).
  */
 static bool is_far_from_stack(uintptr_t page)
 {
@@ -186,8 +186,8 @@ static bool is_far_from_stack(uintptr_t page)
 	       limit.rlim_cur < distance && distance - limit.rlim_cur > STACK_SPARE;
 }
 
-/* Returns true if the page lies in the stack of this thread. If that page were closed, no
- * signal could be delivered.
+/* Returns true if the page lies in the stack of this thread. If it were closed, the
+ * kernel could not call a signal handler in this thread.
  */
 static bool is_on_stack(uintptr_t page)
 {
@@ -295,9 +295,9 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 
 	if (!rn_sanitize_is_on())
 		return;
-	/* With RN_SANITIZE_SILENT a program of several processes must not hang, so memory
-	 * that they share is noted. With reports on, only the accesses of this process
-	 * matter.
+	/* Processes may share memory and wait for each other's writes. With
+	 * RN_SANITIZE_SILENT that must not hang, so it is noted whether memory is
+	 * shared. When the sanitizer reports, only the accesses of this process matter.
 	 */
 	is_shared = rn_san.options.level == RN_SANITIZE_SILENT &&
 		    is_shared_memory(addr, addr + len);
@@ -321,8 +321,8 @@ static const struct region *region_of(uintptr_t lo, uintptr_t hi)
 	return r;
 }
 
-/* Opens a page of a region that is being removed. Writes to the page that are still in
- * flight will be performed soon.
+/* Called for each page of a region that is being removed: opens the page. Writes to the
+ * page that are in flight are performed soon.
  */
 static void forget_page(struct page *p)
 {
@@ -369,8 +369,8 @@ void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key)
 	rn_host_unlock(rn_san.host);
 }
 
-/* Changes the number of sources of each page that lies in @range entirely. Does nothing
- * unless these pages lie in one region.
+/* Changes the number of source buffers of each page that lies entirely in @range by
+ * @change. Does nothing unless these pages lie in one region.
  */
 static void count_sources(const struct rn_host_range *range, int change)
 {
@@ -394,8 +394,8 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 	if (wr->is_held == hold || rn_san.options.level != RN_SANITIZE_ALL)
 		return;
 	wr->is_held = hold;
-	/* The program may have set a SIGSEGV handler by a bare system call, so this makes
-	 * the handler of this library the first again.
+	/* If the program has set a SIGSEGV handler by a bare system call, puts the
+	 * library's handler in front of it again.
 	 */
 	if (hold)
 		(void)rn_guard_install();
@@ -417,7 +417,7 @@ static void open_host_pages(rn_iova addr, uint64_t len, bool to_store)
 	}
 }
 
-/* Ends the single step for which the page was open. */
+/* Called when the single step is over for which the page was open. */
 static void end_step(void *arg, uintptr_t at)
 {
 	rn_san_candidate_ran(at);
@@ -435,8 +435,8 @@ static bool is_any_closed(rn_iova addr, uint64_t len, bool to_store)
 	return false;
 }
 
-/* Stores the withheld bytes of the range, because the simulation is about to access it.
- * Does nothing if the access is the read that is to get the old bytes.
+/* Called when the simulation is about to access the range: stores the withheld bytes,
+ * except for the read that must get the old bytes (rn_san.old_read).
  */
 static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
 {
@@ -469,7 +469,9 @@ static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t
 	return n == (long)len;
 }
 
-/* Is the byte in a page that is closed and still mapped? */
+/* Returns true if the byte is in a page that this file has closed and that is still
+ * mapped.
+ */
 static bool is_closed(struct rn_host *h, rn_iova addr)
 {
 	uintptr_t at = rn_page_down(addr);
@@ -497,9 +499,9 @@ static void host_touched(struct rn_host *h, rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------- pages with pending writes */
-/* @addr is the address of a byte as devices use it. If this file closes the page by which
- * the program reads that byte (a page in the dev view of a GPU, or of registered host
- * memory), returns that page. Otherwise returns 0.
+/* @addr is the address of a byte as devices use it. Returns the page by which the
+ * program reads this byte, if this file closes that page: a page of the dev view of a
+ * GPU, or of registered host memory. Otherwise returns 0.
  */
 static uintptr_t page_that_shows(unsigned target, rn_iova addr, struct rn_gpu **gpu)
 {
@@ -515,7 +517,9 @@ static uintptr_t page_that_shows(unsigned target, rn_iova addr, struct rn_gpu **
 	*gpu = rn_gpu_of(addr, &offset, &view);
 	if (*gpu && view == 'b')
 		return rn_page_down((uintptr_t)(*gpu)->dev + offset);
-	/* Declared memory has no dev view: kernels read it unseen. */
+	/* Kernels access declared memory directly, not through the dev view, so the
+	 * sanitizer does not see their loads.
+	 */
 	*gpu = rn_gpu_opened((int)(target - RN_AGENT_GPU));
 	return 0;
 }
@@ -640,7 +644,7 @@ static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 
 /* -------------------------------- faults on pages that this file closed */
 /* Judges the access for which the page has been opened. Returns true if it was a store
- * and has been reported; the page need not be closed again then.
+ * and has been reported. The page then need not be closed again.
  */
 static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 			 const struct page *p)
@@ -660,8 +664,8 @@ static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 	return true;
 }
 
-/* Handles a fault of @agent at a load from or store to @addr; devices use the address
- * @name for the same byte. Returns true if the instruction is to run again.
+/* Handles a fault of @agent at a load from or store to @addr; @name is the address by
+ * which devices use the same byte. Returns true if the instruction is to run again.
  */
 static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
@@ -685,8 +689,8 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	/* A page that the program has unmapped meanwhile stays closed. */
 	is_opened = was_closed && p->rights == RN_PAGE_OPEN;
 	stuck = rn_page_is_stuck(addr, is_opened);
-	/* If the page has an entry and is open, another thread has opened it since
-	 * the fault.
+	/* The page has an entry but is open, so another thread has opened it since the
+	 * fault.
 	 */
 	may_retry = may_retry || p != NULL;
 	if (!is_locked)

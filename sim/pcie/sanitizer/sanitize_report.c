@@ -165,7 +165,7 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 /* -------------------------------------------- findings that were reported */
 enum {
 	/* Maximum number of findings that are distinguished, and of reports that are
-	 * written. A user does not read more.
+	 * written. Nobody reads more.
 	 */
 	FINDINGS_MAX = 4096,
 	REPORTS_MAX = 256,
@@ -178,21 +178,23 @@ static struct finding {
 	struct finding *next; /* next entry in the same bucket */
 	enum rn_san_kind kind;
 	uint64_t key;
-	/* the finding is a mistake on the machines that the user asked for */
+	/* a class of machines in which this is a mistake is one that the user asked for
+	 */
 	bool is_counted;
 	bool is_suppressed;
 } findings[FINDINGS_MAX];
 static struct finding *finding_buckets[FINDING_BUCKETS];
 static unsigned finding_count, said_count;
-/* number of occurrences of findings that were suppressed */
+/* number of occurrences of suppressed findings */
 static unsigned long long suppressed;
-/* the classes in which a mistake was found, one bit each */
+/* classes of machines in which a mistake was found, one bit each */
 static unsigned wrong;
 static struct rn_report writer;
 
 /* ----------------------------------------------------- reports of findings */
-/* Texts of reports that are written later or never. The memory is static, because reports
- * are made in the SIGSEGV handler.
+/* Texts of findings that are reported later or never, such as those of candidates. The
+ * memory is static, because findings are made in the SIGSEGV handler, where nothing can
+ * be allocated.
  */
 enum {
 	TEXTS = RN_SAN_CANDIDATES + 1,
@@ -220,8 +222,8 @@ static void __attribute__((format(printf, 1, 2))) add_text(const char *fmt, ...)
 		out.used += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Moves the text that was added so far to a free place, and returns it. It stays there
- * until give_text(). There is always a free place, because only candidates keep their
+/* Copies the text that was composed so far to a free place, where it stays until
+ * give_text(). Returns it. There is always a free place, because only candidates keep
  * texts.
  */
 static char *take_text(void)
@@ -270,7 +272,7 @@ static struct finding *find_finding(enum rn_san_kind kind, uint64_t key)
 	return f;
 }
 
-/* Returns true if a report of the finding would be written. */
+/* Returns true if a report of the finding would be written now. */
 static bool is_to_be_said(enum rn_san_kind kind, uint64_t key, unsigned classes)
 {
 	const struct finding *known = find_finding(kind, key);
@@ -428,7 +430,7 @@ static void say_completion(const struct rn_tlp *tlp)
 			 c->qpn, us);
 }
 
-/* Adds @before and the names of the classes in @set, except `given`. */
+/* Adds @before and the names of the classes of machines in @set, except `given`. */
 static void say_names(const char *before, unsigned set)
 {
 	if (!(set & ~1U << RN_SAN_CLASS_GIVEN))
@@ -448,7 +450,7 @@ static void say_classes(unsigned set)
 	add_text("\n");
 }
 
-/* Appends to the report where the pending write waits on a machine of class @class, and
+/* Appends to the report where the pending write waits on machines of class @class, and
  * the rule and the remedy.
  */
 static void say_class(const struct rn_san_read *r, unsigned class)
@@ -675,8 +677,8 @@ static int end_run(int status)
 		say_verdict();
 	rn_report_flush(&writer);
 	rn_san_event("the end of the program");
-	/* This opens all pages, because other code still runs at exit, such as the C
-	 * library, which writes its buffers.
+	/* Opens all pages, because other code still runs at exit, such as the C library,
+	 * which writes out its buffers.
 	 */
 	rn_san_class_emptied(0, UINT64_MAX);
 	rn_host_unlock(rn_san.host);

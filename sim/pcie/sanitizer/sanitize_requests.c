@@ -25,15 +25,15 @@ enum {
 	CQES_MAX = 1 << 20,
 	WHOLE = 64 * 1024, /* bytes; longer ranges enter the digest only in part */
 	PIECE = 4096,	   /* bytes of the source buffer that are read at a time */
-	LANES = 4,	   /* of a digest */
+	LANES = 4,	   /* Number of independent parts of a digest, see mix_words(). */
 	FILTER = 1 << 16,
 };
 
 static struct rn_san_qp *buckets[BUCKETS];
 
 /* ----------------------------------------------- sources that devices write to */
-/* Number of sources of requests that have bytes in pages with a given hash. For most
- * writes it is 0, so the requests need not be searched.
+/* Entry i: number of source buffers that have bytes in pages whose hash is i. For most
+ * writes of devices it is 0, so that the requests need not be searched.
  */
 static uint32_t sources_in[FILTER];
 
@@ -65,7 +65,7 @@ static bool may_be_source(rn_iova addr, uint64_t len)
 	return false;
 }
 
-/* Does the source of the request have bytes of the range? */
+/* Returns true if the source of the request has bytes in the range. */
 static bool is_source(const struct rn_san_wr *wr, rn_iova addr, uint64_t len)
 {
 	for (unsigned i = 0; i < wr->range_count; i++)
@@ -87,7 +87,9 @@ void rn_san_note_write(rn_iova addr, uint64_t len)
 					q->wr[i].has_digest = false;
 }
 
-/* Lets the program use the source buffer of the request freely from now on. */
+/* Called when the request no longer needs its source buffer, which the program may use
+ * freely from now on.
+ */
 static void let_go_of_source(struct rn_san_wr *wr)
 {
 	count_source(wr, false);
@@ -174,7 +176,9 @@ bool rn_san_may_serve(const struct rn_tlp *tlp, const struct rn_san_wr *wr)
 {
 	if (tlp->kind == RN_TLP_WRITE || !rn_agent_is_nic(tlp->requester))
 		return false;
-	/* The length of a FLUSH is not known here. */
+	/* The length of a FLUSH is not known here, so only the kind of the read is
+	 * compared.
+	 */
 	if (wr->opcode == RN_WR_FLUSH)
 		return (tlp->flags & RN_TLP_FLUSH) != 0;
 	return rn_tlp_touches(tlp, wr->remote_addr, wr->len);
@@ -340,7 +344,7 @@ static uint64_t mix_words(uint64_t digest, const uint64_t *words, uint32_t count
 	return lane[0];
 }
 
-/* Loads bytes as they were before the writes that are withheld. */
+/* Loads bytes as they were before the withheld writes to them. */
 static bool load_old(rn_iova addr, void *bytes, uint32_t len)
 {
 	enum rn_mem_result result;
@@ -447,9 +451,9 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
-	/* @b is a request that the peer executes only after all earlier ones. So it is
-	 * executed after an atomic. After a READ it may be executed while the responses
-	 * are still being sent.
+	/* Requests like @b are executed by the peer only after all earlier ones: so @b
+	 * follows an atomic. After a READ it may be executed while the peer still sends
+	 * the responses.
 	 */
 	if (rn_wr_writes_in_turn(b->opcode) && a->opcode != RN_WR_RDMA_READ)
 		return false;
@@ -457,10 +461,10 @@ static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_w
 	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
-/* Returns the request before @wr in its queue; if that is a READ or an atomic, @wr need
- * not wait for it. Returns NULL if no READ or atomic is outstanding, or if @wr is the
- * oldest request or has a fence: requests begin in order, and when one with a fence
- * begins, all READs and atomics before it have completed.
+/* For walks backwards over the requests for which @wr does not wait: returns the request
+ * before @wr in its queue. Returns NULL at the end of the walk: no READ or atomic is
+ * outstanding; or @wr is the oldest request; or @wr has a fence, because when it begins,
+ * all READs and atomics before it have completed.
  */
 static struct rn_san_wr *unordered_before(const struct rn_san_qp *q,
 					  const struct rn_san_wr *wr)
@@ -538,8 +542,8 @@ static void overtake_one(struct rn_san_wr *first)
 		rn_san_class_atomic_overtaken(first);
 }
 
-/* The new request has no fence. Notes for the READs, FLUSHes and atomics before it that
- * it does not wait for them. A request with a fence waits for those before it.
+/* The new request was posted without a fence. Marks the READs, FLUSHes and atomics
+ * before it as overtaken, because it does not wait for them.
  */
 static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {

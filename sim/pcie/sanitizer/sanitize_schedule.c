@@ -42,7 +42,8 @@
 #include "sim/pcie/host/host_internal.h"
 
 enum {
-	QPS = 4096, /* QPs that have a number; later ones share number 0 */
+	/* number of QPs that get a number of their own; later ones get number 0 */
+	QPS = 4096,
 	LINE_MAX_LEN = 256,
 	/* maximum number of lines of a record; later events are not recorded */
 	LINES_MAX = 200000,
@@ -53,7 +54,7 @@ enum {
 
 static const char late_word[] = "late ";
 
-/* Hashes of the names that late=FILE has, sorted. */
+/* Hashes of the names of writes in late=FILE, sorted. */
 static uint64_t *late;
 static size_t late_count;
 static bool has_late;
@@ -223,8 +224,8 @@ void rn_san_event_agent(const char *what, unsigned agent)
 	add_event();
 }
 
-/* Makes a read of @agent the cause of what follows. Does not record the read, because
- * there are too many.
+/* Makes a read of @agent the recorded cause of what follows. Does not record the read,
+ * because there are too many.
  */
 void rn_san_event_read(unsigned agent)
 {

@@ -18,7 +18,8 @@
 
 enum {
 	NONE = UINT16_MAX,
-	/* Writes that may be withheld; the other payload slots are left to the hierarchy.
+	/* Maximum number of writes that are withheld at a time. The other payload slots
+	 * are left for other TLPs of the hierarchy.
 	 */
 	WITHHELD_MAX = RN_HOST_TLPS - 512,
 	BUCKETS = 4096,
@@ -42,8 +43,8 @@ static struct withheld {
 	uint64_t page;	/* see rn_san_page_number(); only with a schedule or a record */
 } writes[RN_SAN_SLOTS]; /* by payload slot */
 static struct chain all,
-	/* @all: all withheld writes. @buckets: the same writes in other chains; the
-	 * bucket is the number of a write's list modulo BUCKETS.
+	/* @all: all withheld writes, in order. @buckets: a hash table of the same
+	 * writes, by the number of the list to which a write belongs, modulo BUCKETS.
 	 */
 	buckets[BUCKETS];
 static struct link in_all[RN_SAN_SLOTS], in_bucket[RN_SAN_SLOTS];
@@ -198,8 +199,8 @@ bool rn_san_is_withheld(rn_iova addr, uint64_t len)
 	return rn_san_withheld_at(addr, len, &page) != NULL;
 }
 
-/* Returns true if an older write to bytes of @tlp was not withheld and has not been
- * performed yet.
+/* Returns true if an older write to bytes of @tlp was not withheld and is still in
+ * flight.
  */
 static bool is_behind_another(const struct rn_tlp *tlp)
 {
