@@ -512,8 +512,9 @@ void rn_san_early_free(struct rn_san_wr *wr);
 /* Starts the checks of plain loads and stores. Not to be called in a signal handler. */
 void rn_san_loads_watch(void);
 
-/* Updates the counts of the pages of [addr, addr + len). @tlp is a write to these bytes.
- * @change: 1 if it has become pending in a class, -1 if it is not pending there any more.
+/* Updates the counts of pending writes of the pages in [addr, addr + len). @tlp writes
+ * these bytes. @change: 1 if it has become pending in a class of machines, -1 if it no
+ * longer is.
  */
 void rn_san_pages_pending(const struct rn_tlp *tlp, rn_iova addr, uint64_t len,
 			  int change);

@@ -213,7 +213,7 @@ int rn_storage_driver_close(void)
 	}
 	bounces = rn_storage.bounces;
 	rn_storage.bounces = NULL;
-	rn_drive_stop_all(); /* this function releases the lock */
+	rn_drive_stop_all(); /* releases the storage lock */
 	while (bounces) {
 		struct rn_storage_gpu_bounce *b = bounces;
 
@@ -307,8 +307,8 @@ int rn_storage_handle_register(struct rn_storage_file **file, int fd)
 	}
 	f->plain_fd = open_plain(f->fd);
 	if (f->plain_fd < 0)
-		/* There is no second descriptor, so unaligned accesses will fail
-		 * with EINVAL.
+		/* No descriptor without O_DIRECT could be opened, so unaligned accesses
+		 * will fail with EINVAL.
 		 */
 		f->plain_fd = f->fd;
 	*file = f;
@@ -427,8 +427,8 @@ int rn_storage_buffer_deregister(void *base)
 
 	if (err)
 		return err;
-	/* The memory may have been freed since it was registered. Then the buffer is
-	 * found by @base.
+	/* If the memory was freed since it was registered, the buffer is found by the
+	 * address that the program has registered.
 	 */
 	if (rn_storage_place_of((uintptr_t)base, &place))
 		place.addr = (uintptr_t)base;

@@ -101,7 +101,8 @@ static void start_request(struct rn_storage_batch *b, struct rn_storage_req *r)
 	r->next = NULL;
 	*at = r;
 	rn_storage_unlock();
-	err = rn_storage_req_start(r); /* on success @r may have been freed already */
+	/* on success, @r may have ended and been freed already */
+	err = rn_storage_req_start(r);
 	if (!err)
 		return;
 	rn_storage_lock();
@@ -153,8 +154,8 @@ static bool has_wanted(const void *arg)
 	return w->batch->done_count >= w->count || !w->batch->waiting;
 }
 
-/* Writes up to @max ended transfers to @events and frees them. Returns their number.
- * Called with the lock held.
+/* Writes up to @max ended transfers of the batch to @events, and frees their requests.
+ * Returns how many. Called with the storage lock held.
  */
 static unsigned report_ended(struct rn_storage_batch *b, unsigned max,
 			     struct rn_storage_event *events)

@@ -19,7 +19,9 @@ enum {
 	RING = 256, /* number of completion entries in a ring; a power of two */
 	/* maximum number of commands in progress at one drive; a power of two */
 	IDS = 1024,
-	/* number of TLPs issued before the host lock is released for other threads */
+	/* After this number of TLPs, the host lock is released for a moment, so that
+	 * other threads can run.
+	 */
 	BURST = 64,
 	STACK = 256 * 1024,
 };
@@ -49,8 +51,8 @@ static struct drive drives[RN_NVME_MAX];
 struct rn_drive_backing rn_drive_backing = { .read = pread, .write = pwrite };
 
 /* ------------------------------------------------------- callbacks of TLPs */
-/* Finds the command that has issued a TLP. Returns NULL if somebody has taken the
- * command's completion entry already.
+/* Returns the command that has issued @tlp. Returns NULL if the completion entry of the
+ * command was taken already.
  */
 static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 {
@@ -59,9 +61,9 @@ static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 	return d->by_id[tlp->tag % IDS];
 }
 
-/* Callback for a data write that has been performed: counts a fault, if there was one.
- * The command may have completed long before. This callback and the following ones run
- * under the host lock.
+/* Called when a data write has been performed. Counts a fault, if there was one. The
+ * command may have completed long before. This callback and the following ones run under
+ * the host lock.
  */
 static void write_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -94,8 +96,8 @@ static void read_completed(void *arg, const struct rn_tlp *tlp, enum rn_mem_resu
 	rn_storage_unlock();
 }
 
-/* Callback for a completion entry that has become visible: wakes the threads that wait
- * for one, as the interrupt of a drive would.
+/* Called when a completion entry has become visible. Wakes the threads that wait for
+ * one, as the interrupt of a drive would.
  */
 static void entry_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -120,8 +122,8 @@ static uint32_t tlp_len(uint64_t addr, size_t left)
 	return (uint32_t)(len < left ? len : left);
 }
 
-/* Transfers @len bytes between @piece and the memory at @addr by TLPs of @kind (writes,
- * or reads). Returns 0 or a positive errno.
+/* Transfers @len bytes between the drive's buffer @piece and the memory at @addr, by
+ * TLPs of @kind (writes or reads). Returns 0 or a positive errno.
  */
 static int send_piece(struct rn_drive_command *c, enum rn_tlp_kind kind, uint64_t addr,
 		      uint8_t *piece, size_t len)
@@ -248,8 +250,8 @@ static size_t run_write(struct drive *d, struct rn_drive_command *c, int *error)
 }
 
 /* Waits until an entry of the ring is free: the threads that wait for transfers take
- * entries out of the ring. Returns the number of the free entry. Called with the lock
- * held.
+ * entries out of the ring. Returns the number of the free entry. Called with the storage
+ * lock held.
  */
 static uint32_t reserve_entry(struct drive *d)
 {
@@ -337,7 +339,9 @@ int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 		return -ENOMEM;
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
-	/* This thread's own copies may fault, and the signal handler must catch that. */
+	/* The copies of this thread may fault, and the handler of the memory guard must
+	 * get these signals.
+	 */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -24,7 +24,7 @@
 #include "storage_route.h"
 
 enum {
-	/* Bytes that a transfer through a bounce buffer copies at a time. */
+	/* Number of bytes that a transfer copies at a time through its bounce buffer. */
 	RN_STORAGE_BOUNCE = 256 * 1024,
 };
 
@@ -42,21 +42,19 @@ struct rn_storage_buffer {
 	 */
 	uintptr_t base;
 	size_t len;
-	uint64_t addr; /* address at which drives access the memory */
+	uint64_t addr; /* address by which drives access the memory */
 	int gpu;       /* number of the GPU that has the memory; -1: host memory */
 	unsigned active;
 };
 
 struct rn_storage {
 	pthread_mutex_t lock;
-	/* Signalled when a completion entry was written, a transfer ended, or work
-	 * was queued.
+	/* Signalled when a drive has written a completion entry, a transfer has ended,
+	 * or work was queued.
 	 */
 	pthread_cond_t changed;
 	unsigned opens;
-	/* The driver was opened by the first call that needed it, not
-	 * by rn_storage_driver_open().
-	 */
+	/* The driver was opened implicitly, by the first call that needed it. */
 	bool is_implicit;
 	unsigned objects; /* number of files, buffers, batches and streams */
 	struct rn_storage_policy policy;
@@ -64,7 +62,7 @@ struct rn_storage {
 	struct rn_storage_buffer *buffers;
 	/* Free list of bounce buffers in GPUs. */
 	struct rn_storage_gpu_bounce *bounces;
-	/* number of transfers on each route */
+	/* Bounce buffers in GPU memory that are not in use; a list. */
 	uint64_t taken[RN_STORAGE_WAY_COUNT];
 	uint64_t faults;
 	struct rn_host *host;
@@ -83,24 +81,24 @@ int rn_storage_fail(int error, const char *fmt, ...)
 /* Starts a thread with all signals blocked. Returns 0, -EAGAIN or -ENOMEM. */
 int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
-/* Opens the driver if it is not open. Returns 0 or -errno, as
+/* Opens the storage driver if it is not open. Returns 0 or -errno, as
  * rn_storage_driver_open() does.
  */
 int rn_storage_need(void);
-/* rn_storage_object_add() counts an object (file, buffer, batch or stream) that begins to
- * exist, and opens the driver if it is not open. Returns 0 or -errno, as
- * rn_storage_need() does. rn_storage_object_remove() counts that an object has ended.
+/* rn_storage_object_add() counts a new object (file, buffer, batch or stream), and opens
+ * the storage driver if it is not open. Returns 0 or -errno, as rn_storage_need() does.
+ * rn_storage_object_remove() is called when an object has ended.
  */
 int rn_storage_object_add(void);
 void rn_storage_object_remove(void);
 
-/* Finds the registered buffer that contains @addr, an address that drives use. Returns
- * NULL if there is none. Called with the lock held.
+/* Returns the registered buffer that contains @addr, an address that drives use, or
+ * NULL. Called with the storage lock held.
  */
 struct rn_storage_buffer *rn_storage_buffer_of(uint64_t addr);
 
-/* The memory to which an address @base of the user belongs. rn_storage_place_of() finds
- * it, and returns 0, or -EFAULT if nothing is allocated at @base.
+/* The memory to which an address @base of the program belongs. rn_storage_place_of()
+ * finds it, and returns 0, or -EFAULT if nothing is allocated at @base.
  */
 struct rn_storage_place {
 	uint64_t addr; /* address at which drives access the memory */
@@ -139,7 +137,7 @@ struct rn_drive_command {
 	uint8_t flags;	/* flags of the command's TLPs: RN_TLP_NEAR or 0 */
 	uint8_t drive;
 
-	/* The fields from here on are used only by the drive. */
+	/* The fields from here on are used only by storage_drive.c. */
 	uint16_t id;
 	bool has_begun, is_cancelled;
 	bool has_faulted; /* a TLP of this command hit an unmapped address */
@@ -147,18 +145,19 @@ struct rn_drive_command {
 };
 
 /* Queues a command; the first command of a drive starts the drive's thread. Called with
- * the lock held. Returns 0, or -EAGAIN if the thread cannot be started or there are too
- * many commands.
+ * the storage lock held. Returns 0, or -EAGAIN if the thread cannot be started or there
+ * are too many commands.
  */
 int rn_drive_submit(struct rn_drive_command *c);
 
-/* If the command has not begun, removes it from the queue and returns true;
- * rn_drive_take() will not return it. Otherwise asks the drive to end the command soon,
- * and returns false. Called with the lock held.
+/* If the drive has not begun the command, removes it from the queue and returns true.
+ * Otherwise asks the drive to end it soon, and returns false; rn_drive_take() then
+ * returns the command. Called with the storage lock held.
  */
 bool rn_drive_cancel(struct rn_drive_command *c);
 
-/* Takes one entry from the completion rings of the drives. Called with the lock held.
+/* Takes one completion entry from the rings of the drives. Called with the storage lock
+ * held.
  *
  * Return: the command that the entry completes; NULL if there is no entry.
  * @count:	Out: bytes that were transferred
@@ -166,8 +165,8 @@ bool rn_drive_cancel(struct rn_drive_command *c);
  */
 struct rn_drive_command *rn_drive_take(size_t *count, int *error);
 
-/* Ends the threads of the drives; no command may be queued. Called with the lock held and
- * releases the lock.
+/* Ends the threads of all drives. No command may be queued. Called with the storage lock
+ * held, which it releases.
  */
 void rn_drive_stop_all(void);
 
@@ -182,9 +181,11 @@ extern struct rn_drive_backing rn_drive_backing;
 struct rn_storage_req {
 	struct rn_storage_io io;
 	struct rn_storage_route route;
-	/* Registered buffer with the memory; NULL: not registered. */
+	/* Registered buffer that contains the memory; NULL: the memory is not
+	 * registered.
+	 */
 	struct rn_storage_buffer *buffer;
-	/* place of the first byte of the transfer in memory */
+	/* where the first byte of the transfer lies in memory */
 	struct rn_storage_place place;
 	enum rn_storage_status status; /* result of the transfer; guarded by the lock */
 	ssize_t result;
@@ -195,10 +196,10 @@ struct rn_storage_req {
 	void *host_bounce;
 	struct rn_storage_gpu_bounce *gpu_bounce;
 	struct rn_drive_command command;
-	/* Called with the lock held when the transfer has ended; may be NULL. */
+	/* Called with the storage lock held when the transfer has ended; may be NULL. */
 	void (*ended)(struct rn_storage_req *r);
 	void *owner;
-	/* Next in the list of transfers that the batch or stream keeps. */
+	/* Next request in the list of the batch or stream to which this one belongs. */
 	struct rn_storage_req *next;
 };
 
@@ -207,8 +208,8 @@ struct rn_storage_req {
  */
 int rn_storage_req_start(struct rn_storage_req *r);
 
-/* Cancels a transfer. Called with the lock held. Returns true if the drive had not begun
- * with the transfer; the caller must then release the lock and call
+/* Cancels a transfer. Called with the storage lock held. Returns true if the drive had
+ * not begun with the transfer; the caller must then release the lock and call
  * rn_storage_req_end_cancelled().
  */
 bool rn_storage_req_cancel(struct rn_storage_req *r);
@@ -219,8 +220,9 @@ static inline bool rn_storage_req_has_ended(const struct rn_storage_req *r)
 }
 
 /* Takes completion entries and continues the transfers to which they belong, until
- * @is_over(@arg) returns true. Calls @is_over with the lock held. Returns true then, or
- * false if the time @deadline of rn_host_now() comes first; @deadline 0: no deadline.
+ * @is_over(@arg) returns true or the time @deadline of rn_host_now() comes (0: no
+ * deadline). Calls @is_over with the storage lock held. Returns false if the deadline
+ * came first.
  */
 bool rn_storage_wait(bool (*is_over)(const void *arg), const void *arg, rn_ns deadline);
 

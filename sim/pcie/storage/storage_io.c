@@ -17,11 +17,14 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* number of bytes copied before the host lock is released for other threads */
+	/* After this number of bytes, a copy releases the host lock for a moment, so
+	 * that other threads can run.
+	 */
 	COPY = 4096,
-	/* Maximum number of TLPs that are moved before the rings of completion entries
-	 * are read again. The adversarial driver of the fabric moves data only if it must
-	 * go before the completion entry. So with that driver more TLPs are moved.
+	/* Maximum number of TLPs that a waiting thread moves before it reads the rings
+	 * of completion entries again. With the adversarial driver more are moved,
+	 * because it moves data only when an ordering rule puts them before the
+	 * completion entry.
 	 */
 	STEPS = 4,
 	STEPS_ADVERSARIAL = 64,
@@ -45,9 +48,9 @@ static int check_io(const struct rn_storage_io *io)
 	return 0;
 }
 
-/* Finds the memory and the registered buffer of the transfer. Counts the transfer as
- * active in its file and its buffer, so that the program cannot deregister them
- * meanwhile. Returns 0 or -errno.
+/* Finds the memory and, if it is registered, the buffer of the transfer. Increments
+ * `active' of the buffer and of the file, so that the program cannot deregister them
+ * during the transfer. Returns 0 or -errno.
  */
 static int hold_objects(struct rn_storage_req *r)
 {
@@ -141,9 +144,9 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 }
 
 /* -------------------------------------- copies between bounce buffer and memory */
-/* Reads from the GPU through its BAR, which pushes the earlier writes of other devices to
- * it. On real hardware the CPU would launch a copy on the GPU, and the launch would push
- * these writes.
+/* Called before the CPU copies from GPU memory. Reads from the GPU through its BAR,
+ * which pushes earlier writes of other devices to it. On real hardware the CPU would
+ * launch a copy on the GPU, and the launch would push these writes.
  */
 static void visit_gpu(struct rn_host *h, int gpu, uint64_t addr)
 {
@@ -237,8 +240,8 @@ static void put_bounce(struct rn_storage_req *r)
 {
 	if (!r->bounce)
 		return;
-	/* The drive's writes to the bounce buffer are forced to arrive now, before the
-	 * buffer is used for something else.
+	/* Forces the drive's writes to the bounce buffer to arrive, before the buffer is
+	 * used for something else.
 	 */
 	rn_storage_settle_range(r->bounce, RN_STORAGE_BOUNCE);
 	free(r->host_bounce);
@@ -259,7 +262,8 @@ static void end_request(struct rn_storage_req *r, enum rn_storage_status status,
 	if (r->ended)
 		r->ended(r);
 	pthread_cond_broadcast(&rn_storage.changed);
-	rn_storage_unlock(); /* @r may have been freed from here on */
+	/* whoever waits for @r may free it as soon as the lock is released */
+	rn_storage_unlock();
 }
 
 static void end_with(struct rn_storage_req *r, int error)
@@ -279,8 +283,8 @@ static void end_with(struct rn_storage_req *r, int error)
 
 static int file_descriptor(const struct rn_storage_req *r)
 {
-	/* With O_DIRECT, unaligned accesses fail, so the transfer uses the descriptor
-	 * without O_DIRECT.
+	/* With O_DIRECT unaligned accesses fail, so these transfers use the descriptor
+	 * that was opened without O_DIRECT.
 	 */
 	return r->route.reason == RN_STORAGE_UNALIGNED ||
 			       r->route.reason == RN_STORAGE_UNREGISTERED
@@ -288,7 +292,9 @@ static int file_descriptor(const struct rn_storage_req *r)
 		       : r->io.file->fd;
 }
 
-/* Sets the memory that the drive accesses and the flags of the command's TLPs. */
+/* Sets in @c the memory that the drive accesses (its address and owner) and the flags of
+ * the command's TLPs.
+ */
 static void aim_command(const struct rn_storage_req *r, struct rn_drive_command *c)
 {
 	int gpu = r->route.way == RN_STORAGE_GPU ? r->route.via_gpu : r->route.gpu;
@@ -328,7 +334,9 @@ static int next_command(struct rn_storage_req *r)
 	return -err;
 }
 
-/* Continues the transfer after the completion entry of its command was taken. */
+/* Called when the completion entry of the transfer's command was taken: continues or
+ * ends the transfer. @count: bytes that were transferred.
+ */
 static void command_done(struct rn_storage_req *r, size_t count, int error)
 {
 	size_t len = r->command.len;
@@ -370,8 +378,8 @@ int rn_storage_req_start(struct rn_storage_req *r)
 		err = hold_objects(r);
 	if (err)
 		return err;
-	/* The program may have installed a SIGSEGV handler of its own meanwhile, so this
-	 * makes the handler of this library the first one again.
+	/* If the program has installed a SIGSEGV handler of its own meanwhile, puts the
+	 * library's handler in front of it again.
 	 */
 	rn_guard_install();
 	err = choose_route(r);
@@ -407,8 +415,9 @@ void rn_storage_req_end_cancelled(struct rn_storage_req *r)
 }
 
 /* -------------------------------------------------------- waiting for transfers */
-/* Takes one completion entry and continues its transfer. Called with the lock held;
- * releases the lock meanwhile. Returns false if there is no entry.
+/* Takes one completion entry and continues its transfer. Called with the storage lock
+ * held, which is released while the transfer continues. Returns false if there is no
+ * entry.
  */
 static bool take_one(void)
 {
@@ -425,7 +434,7 @@ static bool take_one(void)
 }
 
 /* Lets the simulated PCIe fabric move some TLPs; one of them may be a completion entry.
- * Called with the lock held; releases the lock meanwhile.
+ * Called with the storage lock held, which is released meanwhile.
  */
 static void look_again(void)
 {

@@ -102,8 +102,7 @@ int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 }
 
 /* Parses @name followed by one digit, which must be less than @limit; sets *@number to
- * the digit. Returns the end of the text that was read, or NULL if @text is something
- * else.
+ * it. Returns the end of the text that was read, or NULL if @text is something else.
  */
 static const char *parse_unit(const char *text, const char *name, unsigned limit,
 			      unsigned *number)
@@ -159,16 +158,17 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 }
 
 /* ------------------------------------------------------------ choice of a route */
-/* Returns true if the memory of the transfer is host memory, or the memory of a GPU that
- * is below the same switch as the drive.
+/* Returns true if the memory is host memory, or GPU memory that the drive reaches as if
+ * both were below one PCIe switch: the GPU is below the switch of the drive (near_gpus),
+ * or the knob is rc.p2p=shared.
  */
 static bool is_below_switch(const struct rn_storage_facts *f)
 {
 	return f->gpu < 0 || f->p2p == RN_P2P_SHARED || (f->near_gpus >> f->gpu & 1) != 0;
 }
 
-/* Finds a GPU whose memory can be used for a bounce buffer: one that is below the drive's
- * switch and is not the GPU of the transfer itself. Returns its number, or -1 if there is
+/* Returns the number of a GPU in whose memory a bounce buffer can lie: a GPU below the
+ * drive's switch that is not the GPU of the transfer itself. Returns -1 if there is
  * none.
  */
 static int via_gpu(const struct rn_storage_facts *f)

@@ -44,15 +44,15 @@ struct rn_storage_facts {
 	int gpu;	   /* GPU that owns the memory; -1: host memory */
 	enum rn_p2p p2p;   /* value of the knob rc.p2p */
 	uint8_t near_gpus; /* GPUs below the switch of the drive, as a bit mask */
-	/* All GPUs that exist, as a bit mask; each could hold the bounce buffer. */
+	/* GPUs that exist, as a bit mask. Each of them could hold the bounce buffer. */
 	uint8_t other_gpus;
 	bool is_registered, is_aligned, is_beyond_bar;
 };
 
-/**
+/* *
  * rn_storage_route_choose() - Choose the first possible route of @policy
  *
- * @route->reason says why the first route of the policy was not chosen. Memory that a
+ * @route->reason says why the route is not the first one of the policy. Memory that a
  * drive cannot access directly (not registered, not aligned) gets the route
  * RN_STORAGE_HOST, whatever the policy says.
  *

@@ -16,17 +16,17 @@ enum item_kind {
 struct item {
 	struct item *next;
 	enum item_kind kind;
-	/* The next members are used if the item is a transfer. */
+	/* The following members are used if the item is a transfer. */
 	enum rn_storage_op op;
 	struct rn_storage_file *file;
 	void *base;
 	const size_t *size;
 	const off_t *file_offset, *buf_offset;
 	ssize_t *done;
-	/* The next members are used if the item is a kernel launch. */
+	/* The following members are used if the item is a kernel launch. */
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *kernel;
-	/* The next members are used if the item is a callback. */
+	/* The following members are used if the item is a callback. */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -36,7 +36,8 @@ struct rn_storage_stream {
 	struct item *first, **last;
 	uint64_t queued, ended; /* number of items queued, and of items that have ended */
 	bool must_stop;
-	int error; /* the first error since the last rn_storage_stream_synchronize() */
+	/* the first error since rn_storage_stream_synchronize() was last called */
+	int error;
 };
 
 /* ------------------------------------- thread that executes the items of a stream */
@@ -78,8 +79,9 @@ static int run_item(const struct item *i)
 	return -EINVAL;
 }
 
-/* Waits for the next item of the queue. Returns NULL when the stream is being destroyed.
- * Called with the lock held.
+/* Called by the thread of the stream. Waits for the next item of the queue and returns
+ * it. Returns NULL when the stream is being destroyed. Called with the storage lock
+ * held.
  */
 static struct item *next_item(struct rn_storage_stream *s)
 {
