@@ -28,8 +28,8 @@
 /* --------------------------------------------------------- DCQCN: rate control */
 void rn_dcqcn_defaults(struct rn_dcqcn_params *p, uint32_t line)
 {
-	/* In the paper the additive increase is 40 Mbit/s on a 40 Gbit/s port: 1/1000 of
-	 * its rate.
+	/* The paper increases by 40 Mbit/s on a port of 40 Gbit/s, which is 1/1000 of
+	 * the port's rate.
 	 */
 	const uint32_t step = line / 1000 ? line / 1000 : 1;
 
@@ -64,9 +64,9 @@ static void count_step(uint16_t *steps)
 		++*steps;
 }
 
-/* Performs one increase of the rate, which is due because of time or of bytes sent. Its
- * size depends on how many increases of each of these two kinds there were since the last
- * cut.
+/* Increases the rate in one step, which is due because of time or because of bytes sent.
+ * The size of the step depends on the number of steps of each of these two kinds since
+ * the last cut.
  */
 static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 {
@@ -84,7 +84,7 @@ static void increase_rate(struct rn_dcqcn *d, const struct rn_dcqcn_params *p)
 		rise = p->ai;
 	}
 	d->target = at_most(d->target + rise, p->line);
-	/* Rounded up, as otherwise the rate would never reach that of the port. */
+	/* Rounded up. Rounded down, the rate would never reach that of the port. */
 	d->rate = (uint32_t)(((uint64_t)d->target + d->rate + 1) / 2);
 	if (d->rate >= p->line)
 		d->phase = RN_DCQCN_FREE;
@@ -141,23 +141,23 @@ bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns 
 }
 
 /* ---------------------------------------------------------------- pacing of packets */
-/* After a pause a QP may send faster than its rate, to make up for the pause. This is the
- * longest pause that is made up for, if the program has set no burst size. If it were
- * zero, the rate would not be reached, because the thread that sends may wake up late.
+/* After a pause a QP may send faster than its rate, to make up for the pause, but only
+ * for a pause of this length, if the program has set no burst size. With zero the rate
+ * would never be reached, because the thread that sends may wake up late.
  */
 #define CREDIT RN_MSEC(1)
 #define CREDIT_CONGESTED RN_USEC(200)
 
-/* Returns the time that sending @bytes takes at the present rate. 2^32 bytes take less
- * than 2^63 ns even at 1 kbit/s.
+/* Returns the time in ns that sending @bytes takes at the present rate. It does not
+ * overflow: 2^32 bytes take less than 2^63 ns even at 1 kbit/s.
  */
 static rn_ns time_of(const struct rn_qp *qp, uint32_t bytes)
 {
 	return (rn_ns)(bytes * UINT64_C(8000000) / qp->req.pace.kbps);
 }
 
-/* Returns true if congestion control has computed a rate limit, even if the device is
- * configured only to observe it.
+/* Returns true if congestion control has computed a rate limit for the QP. A device may
+ * be configured to compute such limits without obeying them.
  */
 static bool is_limited(const struct rn_qp *qp)
 {
@@ -188,8 +188,8 @@ static void follow_rate(struct rn_qp *qp, rn_ns now)
 
 	if (is_obeyed(qp) && (kbps == 0 || qp->cc->rate.rate < kbps))
 		kbps = qp->cc->rate.rate;
-	/* pace.next lies in the future by the time of at most one packet. The part of
-	 * that packet that is still to be waited for is converted to the new rate.
+	/* pace.next is at most the time of one packet ahead of now. What is left of that
+	 * time is converted to the new rate.
 	 */
 	if (before == 0 || (kbps == 0 && req->pace.next > now))
 		req->pace.next = now;
@@ -209,8 +209,8 @@ void rn_qp_pace(struct rn_qp *qp, rn_ns now, uint32_t kbps, uint32_t burst)
 
 	req->pace.limit = kbps;
 	req->pace.burst = burst;
-	/* If congestion control limits the rate, the next packet still waits for the time
-	 * of the last one.
+	/* If congestion control limits the rate as well, the next packet still waits
+	 * until the last one would have left at that rate.
 	 */
 	if (!is_obeyed(qp))
 		req->pace.next = now;
@@ -232,8 +232,8 @@ void rn_pace_reset(struct rn_qp *qp)
 	follow_rate(qp, req->pace.next);
 }
 
-/* Sets the timer for the time when the next packet may leave, or for the next rate
- * increase if that comes first, because the rate may rise while the packet waits.
+/* Sets the timer to the time at which the next packet may leave, or at which the rate
+ * increases next, if that is earlier: a higher rate lets the packet leave earlier.
  */
 static void wait_for_rate(struct rn_qp *qp)
 {
@@ -262,14 +262,14 @@ bool rn_pace_may_send(struct rn_qp *qp, rn_ns now)
 	return false;
 }
 
-/* Responses that are left in state ERR are not delayed. */
+/* Responses that are still to be sent in state ERR are not delayed. */
 bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now)
 {
 	return !is_obeyed(qp) || qp->state == RN_QPS_ERR || rn_pace_may_send(qp, now);
 }
 
-/* Returns the length of the pause that the QP may make up for by sending faster than its
- * rate afterwards.
+/* Returns the longest pause, in ns, for which the QP may make up by sending faster than
+ * its rate afterwards.
  */
 static rn_ns credit_of(const struct rn_qp *qp)
 {
@@ -406,7 +406,9 @@ void rn_cnp_receive(struct rn_qp *qp, rn_ns now)
 	if (!rn_dcqcn_notify(&qp->cc->rate, &qp->dev->cc, now))
 		return;
 	follow_rate(qp, now);
-	/* The time that passed before the congestion must not allow a burst now. */
+	/* Time in which nothing was sent before the congestion must not allow a burst
+	 * now.
+	 */
 	if (qp->req.pace.next < now)
 		qp->req.pace.next = now;
 }

@@ -37,9 +37,11 @@ struct rn_packet;
 #define RN_DCQCN_LINE_MAX 4000000000u
 
 struct rn_dcqcn_params {
-	/* Rate of the port: a limit ends when the rate reaches this value. */
+	/* Rate of the port. When the rate of a QP has grown to this value, its limit
+	 * ends.
+	 */
 	uint32_t line;
-	uint32_t min; /* lowest rate to which a cut goes */
+	uint32_t min; /* lowest value to which a cut reduces the rate */
 	/* R_AI and R_HAI: added to the target rate by one additive or hyper increase. */
 	uint32_t ai, hai;
 	uint32_t bytes; /* B: bytes sent between two increases */
@@ -61,12 +63,14 @@ enum rn_dcqcn_phase {
 	RN_DCQCN_PHASES
 };
 
-/* Congestion control state of one QP; all zeros: the rate is not limited. All members
- * after @phase are valid only while the rate is limited.
+/* DCQCN state of one QP; all zeros: the rate is not limited. All members after @phase
+ * are valid only while the rate is limited.
  */
 struct rn_dcqcn {
 	uint8_t phase; /* enum rn_dcqcn_phase */
-	/* Number of increases by time and by bytes since the last cut. */
+	/* Number of increases since the last cut that were due by time, and that were
+	 * due by the number of bytes sent.
+	 */
 	uint16_t times, fills;
 	uint32_t rate;	 /* R_C, the current rate */
 	uint32_t target; /* R_T, the target rate */
@@ -86,18 +90,18 @@ static inline bool rn_dcqcn_limits(const struct rn_dcqcn *d)
 	return d->phase != RN_DCQCN_FREE;
 }
 
-/* Reacts to a congestion notification, by which the rate is cut. Return: true if the rate
- * was cut; false if not, because the last cut was less than cut_period ago.
+/* Called when a congestion notification has arrived: cuts the rate. Return: true; false,
+ * with the rate unchanged, if the last cut was less than cut_period ago.
  */
 bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns now);
 
-/* Performs the steps (changes of rate and of alpha) that are due by time until @now. If
- * nothing is sent, the next change of the rate is due at d->increase_at.
+/* Performs the changes of the rate and of alpha that have become due by time until @now.
+ * If the QP sends nothing, the next change of the rate is due at d->increase_at.
  */
 void rn_dcqcn_advance(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns now);
 
-/* Counts @bytes bytes that the QP has sent, and performs the increases of the rate that
- * are due because of that.
+/* Counts @bytes bytes that the QP has sent, and increases the rate if that is due
+ * because of this number of bytes.
  */
 void rn_dcqcn_sent(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, uint32_t bytes);
 
@@ -111,17 +115,22 @@ void rn_dcqcn_sent(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, uint32_t
 #define RN_CNP_TCLASS (48 << 2 | RN_ECN_ECT0)
 
 struct rn_pace {
-	uint32_t kbps;	/* lower of the two rate limits in kbit/s; 0: no limit */
+	/* Limit in force, in kbit/s: the lower one of congestion control's and the
+	 * program's; 0: none.
+	 */
+	uint32_t kbps;
 	uint32_t limit; /* rate limit in kbit/s that the program has set; 0: none */
-	/* Bytes that may be sent at once after a pause; 0: as many as the rate allows in
-	 * 1 ms.
+	/* Number of bytes that may be sent without waiting after a pause; 0: as many as
+	 * the rate allows in 1 ms.
 	 */
 	uint32_t burst;
-	/* False: no rate is limited, and the rn_pace_*() functions need not be called. */
+	/* False: nothing limits the rate, and the rn_pace_*() functions need not be
+	 * called.
+	 */
 	bool on;
 	rn_ns next; /* earliest time at which the next request may leave */
-	/* Time until which a request waits because of the rate; RN_NEVER: no request
-	 * waits.
+	/* Time until which the QP may send no request because of the rate; RN_NEVER: the
+	 * rate delays no request.
 	 */
 	rn_ns deadline;
 };
@@ -133,21 +142,22 @@ struct rn_cc {
 	struct rn_qp *qp;
 	struct rn_dcqcn rate;
 	rn_ns next_cnp; /* earliest time of the next notification */
-	/* A congestion notification that is to be sent: @due is its link in dev->cnps,
-	 * @to its flow and @to_qpn its destination QPN.
+	/* A congestion notification that is to be sent. @due: link in the list
+	 * dev->cnps. @to: the flow to which it is sent, and @to_qpn the destination QPN.
 	 */
 	struct rn_list due;
 	struct rn_flow to;
 	uint32_t to_qpn;
 };
 
-/* Returns the traffic class with which a packet leaves: @tclass and, if the device has
- * congestion control, ECT(0), so that switches may mark the packet.
+/* Returns the traffic class with which a packet leaves: @tclass, with the ECN bits set
+ * to ECT(0) if the device has congestion control, so that switches may mark the packet.
  */
 uint8_t rn_cc_tclass(const struct rn_dev *dev, uint8_t tclass);
 
-/* Return: true if the rate lets the QP send a request (or a response) now. If false, a
- * timer is set that schedules the QP again. To be called only if pace.on is set.
+/* Return: true if the rate allows the QP to send a request (or a response) now. If it
+ * does not, a timer is set, and schedules the QP again. The caller calls this only if
+ * pace.on is set.
  */
 bool rn_pace_may_send(struct rn_qp *qp, rn_ns now);
 bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now);
@@ -157,22 +167,22 @@ bool rn_pace_may_respond(struct rn_qp *qp, rn_ns now);
 void rn_pace_sent(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_pace_responded(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_pace_expire(struct rn_qp *qp, rn_ns now);
-/* resets the pace; also forgets the program's rate limit */
+/* Forgets what pacing remembers of packets sent, and the program's rate limit. */
 void rn_pace_reset(struct rn_qp *qp);
 
-/* All functions but rn_cc_init() and rn_cc_reset() are only for QPs whose `cc` is
- * not NULL.
+/* In the functions from here on, except rn_cc_init() and rn_cc_reset(), qp->cc must not
+ * be NULL.
  */
 void rn_cc_init(struct rn_qp *qp);
 void rn_cc_reset(struct rn_qp *qp);
-/* Sends a congestion notification to the sender of the received packet @p, which a switch
- * has marked. Sends none if the QP has sent one within RN_CNP_PERIOD.
+/* Queues a congestion notification to the sender of the received packet @p, which a
+ * switch has marked. Does nothing if the QP has sent one within the last RN_CNP_PERIOD.
  */
 void rn_cnp_answer(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* Cuts the rate of @qp, because a congestion notification for it has arrived. */
+/* Called when a congestion notification for @qp has arrived: cuts its rate. */
 void rn_cnp_receive(struct rn_qp *qp, rn_ns now);
-/* Builds the first of the notifications in dev->cnps, which must not be empty. @qp: out:
- * the QP that sends it. Return: length of the packet in bytes.
+/* Builds the first of the congestion notifications in dev->cnps, which must not be
+ * empty. @qp: out: the QP that sends it. Return: length of the packet in bytes.
  */
 uint32_t rn_cnp_build(struct rn_dev *dev, struct rn_build *b, struct rn_qp **qp);
 

@@ -27,8 +27,8 @@ static uint16_t ip_checksum(const uint8_t *hdr, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* Writes the IPv4 header with which the packet came, as far as the fields are known. The
- * identification is not known, and is set to 0, which most senders use.
+/* Writes the IPv4 header that the received packet had, as far as its fields are known.
+ * The identification is not known. It is set to 0, which most senders use.
  */
 static void write_ipv4(uint8_t *hdr, const struct rn_flow *flow, uint32_t udp_len)
 {
@@ -83,7 +83,7 @@ static uint32_t find_sgid(const struct rn_dev *dev, const struct rn_gid *gid)
 	for (uint32_t i = 0; i < dev->cfg.gid_count; i++)
 		if (!memcmp(dev->cfg.gid[i].raw, gid->raw, sizeof(gid->raw)))
 			return i;
-	return 0; /* the GID was removed while the packet waited in the socket */
+	return 0; /* the GID was removed while the packet was in the socket's buffer */
 }
 
 static bool place_datagram(struct rn_qp *qp, struct rn_recv_wqe *wqe,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* modify.c - attributes and states of queue pairs, and automatic path migration.
  *
- * A table says which modify calls are legal. A transition without an entry (allowed ==
- * false) is refused. RTS to SQE has no entry: only the device itself makes that
- * transition. The rate limit is an attribute of all QP types whose sending is paced
- * here; in Linux only raw packet QPs have it.
+ * A table says which modify calls are legal. A transition without an entry in the table
+ * (allowed == false) is refused. RTS to SQE has none, because a program cannot ask for
+ * it: the device makes this transition after an error. The rate limit is an attribute of
+ * all QP types whose sending is paced here; in Linux only raw packet QPs have it.
  *
  *   MIGRATED  The MigReq bit is 1 in all packets that leave, and is ignored in
  *             packets that arrive.
@@ -259,7 +259,7 @@ enum {
 struct attr_rule {
 	uint32_t bit;
 	bool (*in_range)(const struct rn_dev *dev, const struct rn_qp_attr *a);
-	/* offset and size of that member; size 0: nothing is copied */
+	/* Offset and size of the member; size 0: the value is not copied. */
 	size_t offset, size;
 };
 

@@ -21,20 +21,20 @@
  */
 #include "requester.h"
 
-/* Shortest time without progress after which a QP that is watched closely goes back. If
- * PROBE_RTTS round trips take longer, that time counts instead.
+/* The close watch: a QP goes back after this time without progress, or after PROBE_RTTS
+ * round trips if these take longer.
  */
 #define PROBE_MIN RN_MSEC(2)
-/* Shortest time without progress after which a QP under a distant watch goes back. If
- * FIRST_RTTS round trips take longer, that time counts instead. It is long because no
- * loss is known, and the peer probably just does not get a processor.
+/* The distant watch: a QP goes back after this time without progress, or after
+ * FIRST_RTTS round trips if these take longer. The time is long because no loss is
+ * known; the peer process has probably just not been scheduled.
  */
 #define FIRST_MIN RN_MSEC(100)
 enum {
 	PROBE_RTTS = 4,
 	FIRST_RTTS = 16,
 };
-/* Time after a loss for which a QP is watched closely. */
+/* Time after a loss for which the QPs to the peer are watched closely. */
 #define WATCH RN_MSEC(200)
 
 static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
@@ -42,8 +42,9 @@ static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
 	return peer->rtt * times > least ? peer->rtt * times : least;
 }
 
-/* Returns how long to wait for progress (that una advances, or that a response arrives).
- * If responses behind a missing one come at large intervals, the wait is longer.
+/* Returns how long a QP under a close watch waits for progress: that una, the oldest
+ * unacknowledged PSN, advances, or that a response arrives. If responses behind a
+ * missing one come at large intervals, the wait is longer.
  */
 static rn_ns progress_wait(const struct rn_qp *qp)
 {
@@ -77,7 +78,7 @@ static void watch_closely(struct rn_qp *qp, rn_ns now, bool lossy)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* Starts a distant watch, unless the local ACK timer expires soon anyway. */
+/* Starts a distant watch, unless the local ACK timer would expire soon anyway. */
 static void watch_from_afar(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_probe *probe = &qp->req.probe;
@@ -98,13 +99,14 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now)
 	struct rn_peer *peer = qp->peer;
 
 	if (rn_window_takes_turns(peer)) {
-		/* The QP has used its turn and sends no further packet for now, so if
-		 * these packets are lost, the peer cannot notice.
+		/* The QP has used its turn in the peer window and sends no further
+		 * packet for now. If the last packets are lost, no later one shows the
+		 * gap to the peer.
 		 */
 		watch_closely(qp, now, false);
 	} else if (rn_psn_before(qp->req.charged, qp->req.high)) {
-		/* The QP is sending packets for a second time. If there is a reason to
-		 * watch it, it is being watched already.
+		/* These packets are sent for the second time. If there is a reason to
+		 * watch the QP closely, it is being watched already.
 		 */
 		return;
 	} else if (peer->suspicion > 0) {
@@ -150,10 +152,10 @@ static void go_back_on_suspicion(struct rn_qp *qp, rn_ns now)
 	rn_window_loss(qp, now);
 }
 
-/* Returns true if the acknowledgement came as quickly as that of a packet that was lost
- * and then sent again. A peer that had missed a packet acknowledges it at once when it
- * comes again. A slow peer acknowledges everything at any time, including packets that
- * were not sent again.
+/* Returns true if the acknowledgement came so quickly that the peer had missed the
+ * packet, which has just been sent again: the peer then acknowledges it at once. A peer
+ * that is only slow acknowledges packets at any time, including those that were not sent
+ * again.
  */
 static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 {
@@ -166,9 +168,9 @@ static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 	return now - qp->burst_at <= PROBE_MIN + qp->peer->rtt_least;
 }
 
-/* Returns how long to wait for further late acknowledgements. It is not longer than the
- * local ACK timeout: a peer that stops now and then has long round trips, by which the
- * wait could become very long.
+/* Returns how long to wait for further late acknowledgements. This is at most the local
+ * ACK timeout. Round trips to a peer that stops now and then are long, and a wait of
+ * several round trips could be very long.
  */
 static rn_ns late_answer_wait(const struct rn_qp *qp, rn_ns now)
 {
@@ -178,7 +180,9 @@ static rn_ns late_answer_wait(const struct rn_qp *qp, rn_ns now)
 	return wait < ack_deadline - now ? wait : ack_deadline - now;
 }
 
-/* Stops sending packets again while late acknowledgements come in (req.awaits_late). */
+/* Stops sending packets again as long as acknowledgements of their first copies come in
+ * (req.awaits_late).
+ */
 static void await_late_answers(struct rn_qp *qp, rn_ns now)
 {
 	qp->req.awaits_late = true;
@@ -216,7 +220,9 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 	if (probe->deadline > now)
 		return;
 	probe->deadline = RN_NEVER;
-	/* No further late acknowledgements have come: send the packet at una again. */
+	/* No further acknowledgements of first copies have come. Sends the packet at una
+	 * again.
+	 */
 	if (qp->req.awaits_late) {
 		qp->req.awaits_late = false;
 		rn_dev_schedule(qp->dev, qp);
@@ -228,8 +234,8 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 		go_on_watching(qp, now);
 		return;
 	}
-	/* The peer has been silent during the whole close watch, so sending the same
-	 * packets again would not help.
+	/* The peer has been silent for the whole time of the close watch (WATCH).
+	 * Sending the same packets again would not help.
 	 */
 	if (probe->is_close && now >= probe->until)
 		return;
@@ -238,8 +244,8 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	go_back_on_suspicion(qp, now);
-	/* Only a distant watch sets was_silent. If a close watch set it, a peer that is
-	 * merely slow would be taken for one that loses packets.
+	/* was_silent is set only under a distant watch. Under a close one it would let a
+	 * peer that is merely slow look like one that loses packets.
 	 */
 	if (!probe->is_close)
 		probe->was_silent = true;

@@ -35,9 +35,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Returns how many bytes the slot of a send WQE needs in addition to those of struct
- * rn_send_wqe.
- */
+/* Returns how many bytes a send WQE needs in its slot behind struct rn_send_wqe. */
 static uint32_t send_extra(const struct rn_qp_init *in)
 {
 	uint32_t sges = in->max_send_sge * (uint32_t)sizeof(struct rn_sge);
@@ -208,7 +206,8 @@ static void stop_sending(struct rn_qp *qp)
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
 	rn_window_withdraw(qp);
 	rn_read_window_withdraw(qp);
-	if (rn_rsp_work_due(qp)) /* the timer, now stopped, may have delayed responses */
+	/* responses may wait for the timer (pacing), which has been stopped */
+	if (rn_rsp_work_due(qp))
 		rn_dev_schedule(qp->dev, qp);
 	else
 		rn_list_remove(&qp->work_link);
@@ -280,8 +279,8 @@ static bool lost_cqe(const struct rn_qp *qp)
 	       (qp->recv_cq && qp->recv_cq->overrun) || qp->rsp.cq_lost;
 }
 
-/* Moves to ERR every QP one of whose CQs has lost a CQE. That adds flush CQEs, by which
- * other CQs may lose one; so this is repeated until no CQ has lost a further CQE.
+/* For each CQ that has lost a CQE, moves the QPs that use it to ERR. Their flush CQEs
+ * may overrun other CQs, so this is repeated until no CQ has lost a further CQE.
  */
 void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now)
 {

@@ -90,12 +90,16 @@ struct rn_requester {
 	 */
 	struct rn_psn heard;
 	rn_ns heard_at; /* time of the last change of `heard` or una */
-	/* Longest time between two responses that arrived behind a missing one. */
+	/* Longest time between two responses in a row that arrived while an earlier
+	 * response was missing.
+	 */
 	rn_ns heard_apart;
 	uint32_t cur; /* index in sq of the WQE whose packet is sent next */
 	/* Number, from 0, of the packet within WQE `cur` that is sent next. */
 	uint32_t cur_packet;
-	/* Bytes of the present burst that were sent; see burst_with() in window.c. */
+	/* Number of bytes of the present burst that were sent; see burst_with() in
+	 * window.c.
+	 */
 	uint32_t burst;
 	/* Number of request packets sent since the last packet with the AckReq bit. */
 	uint32_t since_ack_req;
@@ -108,28 +112,29 @@ struct rn_requester {
 	} rnr; /* RNR NAKs that were received; members as in struct rn_rnr */
 	struct rn_retries charged_retries;
 	bool rnr_waiting; /* an RNR timer runs: no request may leave */
-	/* A later response has proved that an earlier one is missing (implied NAK), and a
-	 * retry was spent. Until the missing response arrives, further responses behind
-	 * it do not count as new losses.
+	/* A response has arrived while an earlier one is missing (an implied NAK), and a
+	 * retry was spent on that. Until the missing response arrives, further responses
+	 * behind it do not count as new losses.
 	 */
 	bool implied_nak;
-	/* Retransmission began because nothing came from the peer, which may only be
-	 * slow. So only the packet at una is sent again. The others follow if its
+	/* Retransmission began because nothing came from the peer. The peer may only be
+	 * slow, so only the packet at una is sent again. The others follow if its
 	 * acknowledgement shows that packets were lost.
 	 */
 	bool sends_one;
-	/* Nothing is sent again for now, because a slow peer is acknowledging the first
-	 * copies of the packets one by one.
+	/* No packet is sent again for now, because acknowledgements of the first copies
+	 * are arriving one by one: the peer is slow, but has lost nothing.
 	 */
 	bool awaits_late;
-	bool draining;	    /* SQD: some WQEs that have started are not complete yet */
+	/* state SQD: some WQEs that have started are not complete yet */
+	bool draining;
 	bool drained_event; /* SQ_DRAINED was raised since the QP entered SQD */
-	/* The wait for room in the READ window has timed out: the next READ request may
-	 * be sent even if the window is full.
+	/* The QP has waited too long for room in the READ window: it may send the next
+	 * READ request even if the window is full.
 	 */
 	bool read_pass;
-	/* The member @taken is valid. It is the value of peer->taken that
-	 * rn_window_holds() saw last. False again once una advances or peer->taken has
+	/* The member @taken is valid: the value of peer->taken that rn_window_holds()
+	 * last compared with. Cleared when una advances and when peer->taken has
 	 * changed.
 	 */
 	bool knows_taken;
@@ -144,8 +149,8 @@ struct rn_requester {
 	struct rn_pace pace;
 	struct rn_probe probe;
 	/* READ, atomic, ATOMIC WRITE and FLUSH requests that have been sent and not been
-	 * answered completely, oldest first: a ring of which max_rd_atomic entries are
-	 * used; see rn_rd_at(). rd_head counts up and wraps.
+	 * answered completely, the oldest first. The ring has max_rd_atomic entries; see
+	 * rn_rd_at(). rd_head, the index of the oldest, counts up and wraps.
 	 */
 	uint8_t rd_head, rd_count;
 	uint8_t rd_room; /* number of entries in `rd`: 0 or a power of two */
@@ -154,8 +159,8 @@ struct rn_requester {
 	 * if rd_room is 0.
 	 */
 	struct rn_rd_sent *rd;
-	/* Packets from this PSN on have been sent only once. For requests before it,
-	 * responses to their first and to their second copy may arrive mixed.
+	/* Packets before this PSN may have been sent more than once, so for requests
+	 * before it, responses to the first and to a later copy may arrive mixed.
 	 */
 	struct rn_psn resent;
 	enum rn_stat back_why; /* reason of the last retransmission */
@@ -168,22 +173,22 @@ struct rn_requester {
 	 */
 	bool credit_limited, credit_off;
 	uint32_t ssn; /* number of the message that was started last */
-	/* Number of the last message that may be sent by the peer's credits: the peer has
-	 * a receive WQE for it.
+	/* Number of the last message that the peer's credits allow: the peer has a
+	 * receive WQE for it.
 	 */
 	uint32_t lsn;
 	uint32_t in_flight; /* bytes of this QP that are part of peer->in_flight */
 	/* Number of bytes that the QP may still send in its turn to use the peer window.
 	 */
 	uint32_t grant;
-	/* Value of peer->cuts when the QP got its grant. If peer->cuts has changed since,
-	 * the grant is void.
+	/* Value of peer->cuts when the QP got its grant. If peer->cuts has changed
+	 * since, the grant is no longer valid.
 	 */
 	uint32_t grant_cuts;
 	/* The PSN behind the last packet that is counted in in_flight. */
 	struct rn_psn charged;
-	/* Bounce buffer for the payload of one request packet. It is used if the memory
-	 * back end may answer a read by PENDING, that is, later.
+	/* Bounce buffer for the payload of one request packet. Used if the memory back
+	 * end (mem) may answer a read later (PENDING).
 	 */
 	struct {
 		/* RN_MTU_MAX bytes; NULL if the memory never answers
@@ -203,7 +208,7 @@ enum {
 };
 
 enum rn_atomic_phase {
-	/* Not started, because an earlier operation of this QP has to end first. */
+	/* Waits until earlier operations of this QP have ended. */
 	RN_ATOMIC_WAITING,
 	RN_ATOMIC_RUNNING, /* started: the memory answered PENDING */
 	RN_ATOMIC_DONE,	   /* executed: `value` is the former content of the memory */
@@ -223,7 +228,8 @@ struct rn_resource {
 	bool due : 1;	   /* responses, from PSN `next` on, are still to be sent */
 	/* XRC_RECV: number of the SRQ in the request's XRCETH, big-endian. */
 	uint8_t srqn[3];
-	struct rn_psn first, last; /* PSNs of the responses */
+	/* Value of the MSN in the AETH of the responses, this request included. */
+	struct rn_psn first, last;
 	struct rn_psn next; /* PSN of the response to be sent next; valid if `due` */
 	/* MSN in the AETH of the responses; it counts this request, too. */
 	uint32_t msn : 24;
@@ -269,18 +275,17 @@ enum rn_message {
 
 struct rn_responder {
 	struct rn_wq rq;
-	/* SRQ from which the WQE at rq.head was taken; NULL if the program has posted
-	 * that WQE to this QP.
+	/* SRQ from which the WQE at rq.head was taken; NULL: the WQE was posted to this
+	 * QP itself.
 	 */
 	struct rn_srq *taken_from;
 
 	struct rn_psn exp_psn;
 	uint32_t msn; /* number of messages completed, 24 bits */
-	/* Kind of the message in progress: some of its packets have arrived, but not the
-	 * last one.
+	/* Kind of the message of which some packets have arrived, but not the last one.
 	 */
 	enum rn_message message;
-	/* A NAK (PSN sequence error or RNR) was sent, or is due, for exp_psn. No further
+	/* A NAK (PSN sequence error or RNR) for exp_psn was sent or is due. No further
 	 * NAK is sent until the packet with that PSN arrives.
 	 */
 	bool nak_pending;
@@ -298,8 +303,8 @@ struct rn_responder {
 	/* Destination of the WRITE in progress. */
 	uint64_t write_va;
 	uint32_t write_rkey, write_total;
-	/* An ACK or NAK has to be sent. If it may be sent now, the QP is on dev->acks; if
-	 * READ or atomic responses have to be sent before it, the QP is not.
+	/* An ACK or NAK has to be sent. The QP is on the list dev->acks if it may leave
+	 * now, and is not if READ or atomic responses have to leave first.
 	 */
 	bool ack_due;
 	/* AETH syndrome of the acknowledgement to be sent: that of an ACK with credits,
@@ -312,8 +317,8 @@ struct rn_responder {
 	 * RNR) became due.
 	 */
 	struct rn_psn gap_psn;
-	/* Ring of received READ, atomic, ATOMIC WRITE and FLUSH requests, in the order of
-	 * their PSNs; max_dest_rd_atomic entries are used, see rn_res_at(). The indices
+	/* Ring of received READ, atomic, ATOMIC WRITE and FLUSH requests, in the order
+	 * of their PSNs. It has max_dest_rd_atomic entries, see rn_res_at(). The indices
 	 * count up and wrap.
 	 */
 	uint8_t res_head; /* index of the oldest request that is kept */
@@ -327,17 +332,17 @@ struct rn_responder {
 	 * NULL if res_room is 0.
 	 */
 	struct rn_resource *res;
-	/* The atomic that the memory back end is executing. RESET does not clear it,
-	 * because the memory back end will still answer.
+	/* The atomic that the memory back end is executing. Not cleared when the QP goes
+	 * to RESET, because the memory back end will still answer.
 	 */
 	struct {
 		bool running;
 		uint8_t index;	/* index of the request in the ring */
 		uint64_t value; /* the memory stores the old value here */
 	} atomic;
-	/* Bounce buffer for the payload of one READ response. It is used if the memory
-	 * back end may answer a read by PENDING, that is, later. RESET does not clear it,
-	 * because the memory back end will still answer.
+	/* Bounce buffer for the payload of one READ response. Used if the memory back
+	 * end (mem) may answer a read later (PENDING). Not cleared when the QP goes to
+	 * RESET, because the memory back end will still answer.
 	 */
 	struct {
 		/* RN_MTU_MAX bytes; NULL if the memory never answers
@@ -346,7 +351,9 @@ struct rn_responder {
 		uint8_t *buf;
 		bool waiting, ready, fault;
 		struct rn_psn psn; /* PSN of the response whose payload is in `buf` */
-		/* Bytes in `buf`; RN_STAGE_STALE: the response is not needed any more. */
+		/* Number of bytes in `buf`; RN_STAGE_STALE: the payload that is being
+		 * read is not needed any more.
+		 */
 		uint32_t len;
 	} stage;
 };
@@ -386,8 +393,8 @@ struct rn_qp {
 	struct rn_responder rsp;
 	struct rn_cc *cc; /* NULL: the device has no congestion control */
 
-	/* Timer of the requester. It fires at the earliest of the requester's deadlines,
-	 * or before.
+	/* Timer of the requester. It fires at the earliest of the deadlines in req, or
+	 * earlier.
 	 */
 	struct rn_timer timer;
 	/* Link in dev->work while the QP has requests or responses to build; for a raw
@@ -400,28 +407,29 @@ struct rn_qp {
 	 * and later states; otherwise NULL.
 	 */
 	struct rn_peer *peer;
-	/* Memory for a struct rn_peer. All QPs with the same peer process share one such
-	 * struct, which is in one of them; in the others this memory is not used.
+	/* Memory for a struct rn_peer. All QPs with the same peer process use one
+	 * struct, which lies in one of these QPs. In the others this memory is unused.
 	 */
 	struct rn_peer own_peer;
 	struct rn_list peer_link, busy_link, window_link;
-	/* Value of peer->cuts when the packets in flight began to be sent. */
+	/* Value of peer->cuts when the first of the packets in flight was sent. */
 	uint32_t cuts_seen;
-	/* Time at which the packets in flight began to be sent; RN_NEVER once one of them
-	 * was acknowledged.
+	/* Time at which the first of the packets in flight was sent; RN_NEVER once one
+	 * of them has been acknowledged.
 	 */
 	rn_ns burst_at;
 	/* link in dev->read_waiting while the QP waits for room in the READ window */
 	struct rn_list read_link;
 	/* UD: number of multicast groups that the QP is attached to. */
 	uint32_t mcast_count;
-	/* Number of packets built since the QP became the first of dev->work. */
+	/* Number of packets that were built since the QP came to the head of dev->work.
+	 */
 	uint32_t burst;
 
 	struct rn_mr *windows; /* memory windows of type 2 that are bound to this QP */
 
-	/* Cause of the QP's last error, enum rn_syndrome. It tells more than the
-	 * completion status, which may have several causes.
+	/* Cause of the QP's last error (enum rn_syndrome). It is more precise than the
+	 * status of a completion.
 	 */
 	uint8_t why;
 	/* Asynchronous events that have not been delivered yet: bits 1 <<
@@ -433,8 +441,9 @@ struct rn_qp {
 	void *owner;
 };
 
-/* What the receiver remembers of one remote socket, to check the ICRCs of its IPv4
- * packets. Each socket numbers its packets by itself.
+/* What the device remembers of one remote socket (address and port) whose packets it has
+ * received, to check the ICRCs of its IPv4 packets: they cover the IPv4 identification,
+ * which each socket numbers by itself.
  */
 struct rn_sender {
 	uint16_t tag; /* hash of the socket's address and port; 0: the entry is free */
@@ -464,12 +473,12 @@ struct rn_dev {
 	/* Lists of QPs, by struct rn_qp.work_link and ack_link. */
 	struct rn_list work, acks;
 	struct rn_list frames; /* raw packet QPs that have frames to build */
-	/* Number of QPs that have had their turn to send a packet and had none, since
-	 * rn_dev_transmit() last returned 0.
+	/* Number of QPs in a row that had their turn to send a packet and had none,
+	 * since rn_dev_transmit() last returned 0.
 	 */
 	uint32_t vain;
-	/* Time at which rn_dev_transmit() returned 0 although it had not asked all QPs in
-	 * `work` for a packet; RN_NEVER if its last call has asked them all, or
+	/* Time at which rn_dev_transmit() returned 0 before it had asked all QPs of
+	 * `work` for a packet. RN_NEVER: its last call has asked them all, or
 	 * rn_dev_expire() was called since.
 	 */
 	rn_ns more_at;
@@ -486,8 +495,8 @@ struct rn_dev {
 	 * through next_held.
 	 */
 	struct rn_cq *held_cqs;
-	/* True: no completion event is delayed any more. The device has lost its network
-	 * access, and nobody serves its timers (rn_dev_error()).
+	/* Completion events are no longer delayed by moderation, because the device has
+	 * lost its network access and nobody serves its timers (rn_dev_error()).
 	 */
 	bool unmoderated;
 	struct rn_qp *last_qp; /* QP to which the last received packet was addressed */
@@ -508,14 +517,18 @@ struct rn_dev {
 	uint32_t read_in_flight;
 	/* QPs that wait for room in the READ window, see window.c. */
 	struct rn_list read_waiting;
-	/* The QP whose turn it is to use the READ window: it was removed from
-	 * read_waiting and scheduled, but has not tried to send yet. NULL: none.
+	/* The QP whose turn it is to use the READ window. It was taken from read_waiting
+	 * and scheduled, but has not tried to send a READ request yet. NULL: none.
 	 */
 	struct rn_qp *read_turn;
-	/* Flow that the next rn_dev_silent() returns; valid if has_silent. */
+	/* What rn_dev_silent() returns next: the flow to a peer that does not answer.
+	 * Valid if has_silent.
+	 */
 	struct rn_flow silent;
 	bool has_silent;
-	/* Hash table with sets of RN_SENDER_WAYS entries. */
+	/* Hash table of remote sockets; each hash selects a set of RN_SENDER_WAYS
+	 * entries.
+	 */
 	struct rn_sender sender[RN_SENDERS];
 	/* Counter that selects the entry to be replaced in a full set. */
 	unsigned sender_turn;
@@ -528,9 +541,9 @@ static inline void rn_call_leave(struct rn_call *const *shown)
 		rn_call_hook.end((*shown)->dev->hook, *shown);
 }
 
-/* Reports a call into the device to the recorder, if there is one (rocin/call.h). Stands
- * at the head of the function that was called; its arguments initialise struct rn_call.
- * The end of the call is reported when the function returns. rn_shown is what
+/* Reports a call into the device to the recorder, if there is one (rocin/call.h). Used
+ * at the head of the function that is called. The arguments initialise struct rn_call.
+ * When the function returns, the end of the call is reported, too. rn_shown is what
  * rn_call_hook.begin() returned, or NULL.
  */
 #define RN_SHOW_CALL(device, ...)                                                        \
@@ -551,9 +564,9 @@ static inline void rn_call_leave(struct rn_call *const *shown)
 	})
 
 /* ------------------------------------------------------ counting and scheduling */
-/* Called for each counter that was incremented and whose increments captures show
- * (rn_stat_is_reported()). Reports it to the capture if it is about the packet that is
- * being received. In diagnostic.c.
+/* Called when a counter was incremented that captures show (rn_stat_is_reported()). If a
+ * packet is being received, reports to the capture that the packet has incremented the
+ * counter. In diagnostic.c.
  */
 void rn_diagnostic_counted(struct rn_dev *dev, enum rn_stat stat);
 
@@ -635,8 +648,7 @@ struct rn_build {
 	uint8_t *buf;
 	size_t cap;
 	struct rn_tx *tx;
-	/* Receives the CRC of the payload, computed while it is copied; NULL: not wanted.
-	 */
+	/* Out: the CRC of the payload, computed while it is copied; NULL: not wanted. */
 	struct rn_crc32_part *part;
 };
 
@@ -653,14 +665,14 @@ struct rn_completion {
 };
 /* Adds a CQE to @cq (filling in the lap in its control word), and raises the completion
  * event if the CQ is armed for it. If the ring is full, the CQE is lost, CQ_ERR is
- * raised, and every QP of the CQ goes to ERR with QP_FATAL. That happens at the end of
- * the call into the device, so this function changes the state of no QP.
+ * raised, and every QP of the CQ goes to ERR with QP_FATAL. That happens later, in
+ * rn_dev_settle(), so this function itself does not change the state of a QP.
  */
 void rn_cq_push(struct rn_dev *dev, struct rn_cq *cq, struct rn_qp *qp, rn_ns now,
 		const struct rn_completion *c);
 
-/* Returns the time at which the next completion event that moderation delays is due;
- * RN_NEVER if none is delayed.
+/* Returns the earliest time at which a completion event that moderation delays becomes
+ * due; RN_NEVER if none is delayed.
  */
 rn_ns rn_cq_held_deadline(const struct rn_dev *dev);
 void rn_cq_fire_due(struct rn_dev *dev, rn_ns now);
@@ -681,8 +693,8 @@ void rn_qp_sq_error(struct rn_qp *qp, rn_ns now);
 void rn_qp_reset(struct rn_qp *qp); /* moves the QP to RESET, without CQEs */
 void rn_qp_fail_overrun(struct rn_dev *dev, rn_ns now);
 
-/* Moves to ERR the QPs whose CQ has lost a CQE. Every step that may have added a CQE must
- * call this at its end, see rn_cq_push().
+/* Called at the end of each function that may have added a CQE (rn_cq_push()). If a CQ
+ * has lost one, moves the QPs that use that CQ to ERR.
  */
 static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 {
@@ -690,8 +702,8 @@ static inline void rn_dev_settle(struct rn_dev *dev, rn_ns now)
 		rn_qp_fail_overrun(dev, now);
 }
 
-/* Has the request that is expected next arrived already and been refused by an RNR NAK,
- * because no receive WQE was posted for it?
+/* Returns true if the request that is expected next has arrived and was refused by an
+ * RNR NAK, because no receive WQE was posted for it.
  */
 static inline bool rn_rsp_lacks_recv(const struct rn_qp *qp)
 {
@@ -721,7 +733,7 @@ static inline void rn_qp_publish(struct rn_qp *qp)
 
 #define RN_MSN_MASK 0xffffffu
 
-/* Returns the MSN that the message in progress will have when it is complete. */
+/* Returns the MSN that will count the message in progress when it is complete. */
 static inline uint32_t rn_rsp_next_msn(const struct rn_qp *qp)
 {
 	return (qp->rsp.msn + 1) & RN_MSN_MASK;
@@ -811,13 +823,14 @@ bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow
 int rn_qp_modify_check(enum rn_qp_type type, enum rn_qp_state from, enum rn_qp_state to,
 		       uint32_t attrs);
 
-/* Returns true if packet @p, which did not come by the primary path of the QP, is a
- * request to migrate to its alternate path.
+/* Returns true if packet @p, which came by another path than the primary one of the QP,
+ * has the MigReq bit set and came by the alternate path, so that the QP has to migrate.
+ * If the MigReq bit is set but the path is unknown, raises PATH_MIG_ERR the first time.
  */
 bool rn_apm_takes(struct rn_qp *qp, const struct rn_packet *p);
 /* Updates the migration state for a received packet: the QP may migrate or become ARMED.
- * The caller calls this when the packet has passed all checks of its headers, before it
- * processes the packet otherwise.
+ * Called when the headers of the packet have passed all checks, before anything else is
+ * done with it.
  */
 void rn_apm_received(struct rn_qp *qp, const struct rn_packet *p);
 /* Called when no transport retry is left. Return: true if the QP has migrated to its
@@ -835,8 +848,8 @@ void rn_req_reset(struct rn_qp *qp); /* at RESET: initialises the requester */
  * and others).
  */
 void rn_req_rts(struct rn_qp *qp, rn_ns now);
-/* Called from RTS to SQD. Lets no further WQE start; those that have started still
- * complete.
+/* Called when the QP goes from RTS to SQD. No further WQE starts from now on; those that
+ * have started still complete.
  */
 void rn_req_sqd(struct rn_qp *qp, rn_ns now);
 /* Completes all WQEs of the send queue with flush errors. */
@@ -849,7 +862,7 @@ bool rn_req_idle(const struct rn_qp *qp);
  * state of the QP and the path of the packet.
  */
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* Performs the actions of the requester's deadlines that have passed. */
+/* Performs what is due in the requester, because deadlines of it have passed. */
 void rn_req_expire(struct rn_qp *qp, rn_ns now);
 
 /* -------------------------------------------------- responder.c, response.c */

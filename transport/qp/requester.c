@@ -17,7 +17,7 @@
 #include "responder.h"
 #include "transport/object/memory.h"
 
-/* One request packet of a SEND or WRITE. */
+/* One packet of a SEND or WRITE request. */
 struct segment {
 	struct rn_psn psn;
 	/* Offset of the payload in the message, and its length, in bytes. */
@@ -26,8 +26,8 @@ struct segment {
 	bool last;
 };
 
-/* kbit/s. At rates below this one, sending RN_ACK_REQ_EVERY packets may take longer than
- * the local ACK timeout; so every packet asks for an acknowledgement.
+/* kbit/s. At rates below this one, it may take longer than the local ACK timeout to send
+ * RN_ACK_REQ_EVERY packets. So every packet asks for an acknowledgement.
  */
 enum {
 	SLOW = 1000000
@@ -69,7 +69,7 @@ static struct rn_send_wqe *next_wqe(const struct rn_qp *qp)
 	if (req->sends_one && req->charged.v != req->una.v)
 		return NULL;
 	wqe = rn_wq_at(&req->sq, req->cur);
-	/* This WQE has failed already, before any packet of it was sent. Its error CQE is
+	/* The WQE has already failed, before any packet of it was sent. Its error CQE is
 	 * added when all older WQEs have completed.
 	 */
 	if (wqe->state == RN_WQE_DONE)
@@ -95,7 +95,7 @@ static uint32_t count_packets(const struct rn_qp *qp, uint32_t length)
 	return length ? ((length - 1) >> rn_req_mtu_shift(qp)) + 1 : 1;
 }
 
-/* Assigns PSNs to the WQE, unless it has them already. */
+/* Assigns PSNs to the packets of the WQE, unless it has them already. */
 static void start_wqe(struct rn_requester *req, struct rn_send_wqe *wqe)
 {
 	if (wqe->state != RN_WQE_POSTED)
@@ -112,15 +112,16 @@ static void start_wqe(struct rn_requester *req, struct rn_send_wqe *wqe)
 static void count_message(struct rn_requester *req, const struct rn_send_wqe *wqe)
 {
 	req->ssn = rn_psn(req->ssn + 1).v;
-	/* This request takes no receive WQE of the peer, but the peer counts it in its
-	 * MSN. The peer's credits count from that MSN, so they reach one message further.
+	/* The peer counts this request in its MSN, although the request takes no receive
+	 * WQE. Credits are a number of messages beyond that MSN, so they now reach one
+	 * message further.
 	 */
 	if (req->credit_limited && !rn_wqe_info(wqe)->takes_recv)
 		req->lsn = rn_psn(req->lsn + 1).v;
 }
 
-/* Moves req->cur and cur_packet past @count packets of @wqe, which were built. Return:
- * true if these were the last packets of @wqe.
+/* Called when @count packets of @wqe were built: advances req->cur and cur_packet past
+ * them. Return: true if these were the last packets of @wqe.
  */
 static bool move_on(struct rn_requester *req, const struct rn_send_wqe *wqe,
 		    uint32_t count)
@@ -147,8 +148,9 @@ static void fail_locally(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 
 /* ------------------------------------------------------------- fetching the payload */
 /* Reads the payload of packet @psn through the bounce buffer, for memory that may answer
- * later. The packet is built when the payload has arrived. If retransmission has begun in
- * the meantime, the buffer has the payload of a packet that is not the next one any more.
+ * a read later. The caller builds the packet when the payload has arrived. If
+ * retransmission has begun meanwhile, another packet is the next one, and the payload in
+ * the buffer is not used.
  */
 static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				       struct rn_psn psn, uint32_t offset, uint32_t len)
@@ -164,7 +166,8 @@ static enum rn_mem_result fetch_staged(struct rn_qp *qp, struct rn_send_wqe *wqe
 		result = rn_gather(qp, rn_wqe_sge(qp, wqe), wqe->num_sge, offset,
 				   stage->buf, len, rn_mem_tag(qp, RN_TAG_REQ),
 				   &stage->outstanding, NULL);
-		/* This SGE may have failed while reads of earlier SGEs are still pending.
+		/* This SGE may have failed while reads of earlier SGEs are still
+		 * pending: the buffer must not be used before they have ended.
 		 */
 		stage->fault = result == RN_MEM_FAULT;
 		stage->waiting = stage->outstanding > 0;
@@ -302,7 +305,7 @@ static bool is_ack_overdue(const struct rn_qp *qp)
 	uint64_t since = (uint64_t)qp->req.since_ack_req << rn_req_mtu_shift(qp);
 
 	if (qp->req.pace.kbps &&
-	    /* a long pause will follow before the next packet */
+	    /* at this rate a long time passes before the next packet */
 	    qp->req.pace.kbps < SLOW)
 		return true;
 	return qp->req.since_ack_req >= RN_ACK_REQ_EVERY || since >= qp->peer->window / 4;
@@ -322,8 +325,8 @@ static bool wants_ack(struct rn_qp *qp, const struct segment *s)
 	return true;
 }
 
-/* Updates PSNs and timers after a request was built. It takes the PSNs from @psn up to,
- * but not including, @end.
+/* Updates PSNs and timers after a request that takes the PSNs from @psn to just before
+ * @end was built.
  */
 static void note_sent(struct rn_qp *qp, rn_ns now, struct rn_psn psn, struct rn_psn end)
 {
@@ -369,7 +372,7 @@ static struct segment next_segment(const struct rn_qp *qp, struct rn_send_wqe *w
 	return s;
 }
 
-/* Counts a packet of @wqe that was built. For UC and UD, completes the WQE after its
+/* Called when a packet of @wqe was built. On UC and UD QPs, completes the WQE after its
  * last packet.
  */
 static void segment_sent(struct rn_qp *qp, rn_ns now, const struct rn_send_wqe *wqe,
@@ -458,8 +461,8 @@ static uint32_t build_datagram(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *
 }
 
 /* --------------------------- building READ, atomic, ATOMIC WRITE and FLUSH requests */
-/* Adds an entry to the ring of requests that wait for responses, for a READ, atomic,
- * ATOMIC WRITE or FLUSH request that was built. @last: PSN of the request's last
+/* Called when a READ, atomic, ATOMIC WRITE or FLUSH request was built: adds it to the
+ * ring of requests that wait for responses (req.rd). @last: PSN of the request's last
  * response; @bytes: number of bytes that a READ requests.
  */
 static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
@@ -473,8 +476,8 @@ static void note_read_sent(struct rn_qp *qp, struct rn_psn last, uint32_t bytes)
 	rn_read_window_charge(qp, bytes);
 }
 
-/* Does what note_read_sent() does for a request that was built, and updates PSNs and
- * windows. The request takes @packets PSNs, from @psn on.
+/* Calls note_read_sent() for a request that was built, and updates PSNs and windows. The
+ * request takes @packets PSNs, from @psn on.
  */
 static void request_sent(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe,
 			 struct rn_psn psn, uint32_t packets, uint32_t bytes)
@@ -589,9 +592,9 @@ static uint32_t build_single(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wq
 }
 
 /* --------------------------------------------------------- choosing the next packet */
-/* Executes a WQE that sends no packet: BIND_MW or LOCAL_INV. It is executed when its turn
- * in the send queue comes, before the next WQE starts. LOCAL_INV first waits until every
- * WQE before it has completed (IBTA Vol 1, 10.6.5.1).
+/* Executes a WQE that sends no packet: BIND_MW or LOCAL_INV. A WQE behind it starts only
+ * afterwards. LOCAL_INV first waits until every WQE before it has completed (IBTA Vol 1,
+ * 10.6.5.1).
  */
 static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 {
@@ -615,9 +618,9 @@ static void execute_here(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 	rn_req_finish_local(qp, now);
 }
 
-/* Moves req->cur to the next WQE that has something to send. When packets are sent again,
- * local operations that were executed already may lie between their WQEs, and are
- * skipped.
+/* Moves req->cur to the next WQE that has something to send. When packets are sent
+ * again, local operations may lie between their WQEs that were executed already. They
+ * are skipped.
  */
 static void skip_ended(struct rn_requester *req)
 {

@@ -21,8 +21,8 @@
 #include "qp.h"
 
 enum {
-	/* Largest number of PSNs that one QP may have outstanding. The protocol
-	 * allows 2^23.
+	/* Largest number of PSNs that one QP may have outstanding. The protocol allows
+	 * 2^23.
 	 */
 	RN_OUTSTANDING_MAX = 1 << 22,
 	/* Largest number of PSNs of one READ request, so that no single request
@@ -33,7 +33,7 @@ enum {
 	RN_ACK_REQ_EVERY = 64,
 };
 
-/* Value of stage.psn if no packet needs the payload in the bounce buffer any more. */
+/* Value of stage.psn when the payload in the bounce buffer is not needed any more. */
 #define RN_STAGE_NOBODY ((struct rn_psn){ UINT32_MAX })
 
 static inline const struct rn_wr_info *rn_wqe_info(const struct rn_send_wqe *wqe)
@@ -61,10 +61,10 @@ static inline uint32_t rn_req_packet_len(const struct rn_qp *qp,
 	return rest < qp->attr.path_mtu ? rest : qp->attr.path_mtu;
 }
 
-/* The local ACK timer expires after this multiple of the local ACK timeout T that the
- * QP's timeout code stands for. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The largest is
- * used, because a peer in software may not get the processor for a while without losing
- * packets, and real losses are noticed in other ways (probe.c).
+/* The local ACK timer expires after this many times the local ACK timeout T, which the
+ * QP's attribute `timeout' stands for. IBTA Vol 1, 9.7.6.1.3 allows T to 4 T. The
+ * longest time is used: a peer in software may not be scheduled for a while, and no
+ * packet is lost then; and probe.c notices real losses earlier.
  */
 enum {
 	RN_REQ_ACK_TIMEOUTS = 4,
@@ -91,16 +91,16 @@ void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
 void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status);
 /* Completes the WQE at sq.head, a local operation (RN_WQE_DONE) that has succeeded. */
 void rn_req_retire_ended(struct rn_qp *qp, rn_ns now);
-/* Completes the local operations (RN_WQE_DONE) at sq.head, which had to wait for older
- * WQEs. The caller calls this whenever sq.head has moved. Return: true if one of them had
- * failed, by which the QP has gone to ERR.
+/* Called whenever sq.head has moved. Completes the local operations (RN_WQE_DONE) that
+ * are at sq.head now and have waited for older WQEs. Return: true if one of them had
+ * failed, which has moved the QP to ERR.
  */
 bool rn_req_finish_local(struct rn_qp *qp, rn_ns now);
 /* In SQD: raises SQ_DRAINED if every WQE that was started has completed. */
 void rn_req_check_drained(struct rn_qp *qp);
 
-/* Returns an entry of the ring of requests that wait for responses. @behind: which one,
- * counted from the oldest, which is 0. The ring must have room for entries (rd_room > 0).
+/* Returns an entry of the ring of requests that wait for responses. @behind: its
+ * position, counted from the oldest (0). rd_room must not be 0.
  */
 static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32_t behind)
 {
@@ -113,10 +113,11 @@ static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32
 void rn_req_read_answered(struct rn_qp *qp);
 /* Removes all requests from the ring: they will be sent again, or never. */
 void rn_req_reads_forget(struct rn_qp *qp);
-/* Returns how many response packets, from number @packet on, belong to the READ request
- * that covers response packet @packet of the READ @wqe. Requests end at multiples of the
- * chunk size. So a READ that is sent again never reaches into another request: a
- * responder answers only duplicates that lie within one original request.
+/* The READ @wqe is cut into several READ requests. Returns how many response packets,
+ * from number @packet on, the request asks for that covers response packet @packet.
+ * Requests end at multiples of cfg.read_chunk bytes. So a READ that is sent again from
+ * the middle never reaches into another request: a responder answers only duplicates
+ * that lie within one original request.
  */
 uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			     uint32_t packet);
@@ -137,8 +138,9 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
  */
 void rn_req_go_back(struct rn_qp *qp);
 
-/* Ends the state in which only one packet is sent again. The peer has reported which
- * packets it has received, so all missing ones may be sent.
+/* Called when the peer has reported which packets it has received: ends the state in
+ * which only one packet is sent again (req.sends_one), so that all missing ones are
+ * sent.
  */
 static inline void rn_req_resume_sending(struct rn_qp *qp)
 {
@@ -149,9 +151,9 @@ static inline void rn_req_resume_sending(struct rn_qp *qp)
 }
 
 /* ------------------------------------------------------------------ probe.c */
-/* Starts to watch whether @qp makes progress. The caller calls this when the QP has
- * nothing in flight and is about to send; afterwards it sets qp->timer for ack_deadline
- * and the deadline of the watch.
+/* Called when the QP has nothing in flight and is about to send: starts to watch whether
+ * it makes progress. The caller then sets qp->timer for ack_deadline and the deadline of
+ * the watch.
  */
 void rn_probe_burst(struct rn_qp *qp, rn_ns now);
 
@@ -160,11 +162,11 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now);
  */
 void rn_probe_peer(struct rn_qp *qp, rn_ns now);
 
-/* Decides, after una has advanced, whether the peer had lost packets or was only slow.
- * The caller calls this if probe.was_silent or sends_one is set. If the packet that was
- * sent again had been lost the first time, its acknowledgement comes at once. A slow peer
- * acknowledges the first copies of all packets, one by one, and the copies that were sent
- * again last.
+/* Called when una has advanced while probe.was_silent or sends_one was set. Decides
+ * whether packets to the peer were lost or the peer was only slow. If the packet that
+ * was sent again had been lost the first time, its acknowledgement comes at once. A slow
+ * peer acknowledges the first copies of all packets, one by one, and the copies that
+ * were sent again last.
  */
 void rn_probe_answered(struct rn_qp *qp, rn_ns now);
 

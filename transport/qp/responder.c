@@ -37,8 +37,8 @@ static void look_up_write(struct rn_request *q, const struct rn_qp *qp)
 		use.va = q->reth.va;
 		use.len = q->reth.dma_len;
 	} else if (rsp->message == RN_MSG_WRITE) {
-		/* Look up the key for each packet, because the region may have been
-		 * deregistered since the first packet of the message.
+		/* The key is looked up again for each packet, because the region may
+		 * have been deregistered since the first packet of the message.
 		 */
 		use.key = rsp->write_rkey;
 		use.va = rsp->write_va + rsp->received;
@@ -79,7 +79,7 @@ static void parse_headers(struct rn_request *q)
 	assert(!err);
 }
 
-/* Returns true if the FETH contains no reserved bits or values. */
+/* Returns true if the FLUSH extended header (FETH) has no reserved bit or value set. */
 static bool is_flush_known(const struct rn_feth *feth)
 {
 	const uint8_t known = RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT;
@@ -224,8 +224,8 @@ static enum rn_verdict check_resource(const struct rn_qp *qp, const struct rn_re
 		return RN_V_NO_RESOURCE;
 	if (rn_res_count(rsp) < max)
 		return RN_V_NEXT;
-	/* The ring is full, so the request would overwrite the oldest one. That is
-	 * allowed only if the oldest one has been answered.
+	/* The ring of READ and atomic requests is full, so this one would overwrite the
+	 * oldest. It may do so only if the oldest has been answered.
 	 */
 	return rn_res_at(rsp, (uint8_t)(rsp->res_tail - max))->answered
 		       ? RN_V_NEXT
@@ -256,9 +256,9 @@ static enum rn_verdict check_key(const struct rn_request *q)
 	return q->key == RN_KEY_OK ? RN_V_NEXT : RN_V_BAD_KEY;
 }
 
-/* Checks that an atomic's virtual address and the address in memory behind it are both
- * aligned to 8 bytes. One may be aligned and the other not, because a region may start at
- * any byte of memory.
+/* Checks that two addresses of an atomic are aligned to 8 bytes: its virtual address,
+ * and the address in memory for which that stands. They may differ in that, because a
+ * region may start at any byte of memory.
  */
 static enum rn_verdict check_alignment(const struct rn_request *q)
 {
@@ -422,11 +422,11 @@ static enum rn_verdict execute_message(struct rn_qp *qp, rn_ns now,
 }
 
 /* ---------------------------- executing READ, atomics, ATOMIC WRITE and FLUSH */
-/* Adds an entry for request @q to the ring of READ and atomic requests; if the ring
- * is full, the oldest entry is dropped. check_resource() has checked that the oldest
- * was answered. If it is being answered again because of a duplicate, that ends: the
- * requester cannot be waiting for it, or it would have more requests outstanding
- * than agreed.
+/* Adds an entry for request @q to the ring of READ and atomic requests; if the ring is
+ * full, the oldest entry is dropped. check_resource() has checked that the oldest was
+ * answered. If a duplicate of that one is being answered, this answer ends: a requester
+ * that sends a new request does not wait for it any more, or it would have more requests
+ * outstanding than agreed.
  */
 static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_request *q)
 {
@@ -464,8 +464,9 @@ static void execute_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
 }
 
-/* Starts the operation of the newest resource. If earlier operations are still being
- * executed, the operation waits for them. It is answered when it has been executed.
+/* Called for an ATOMIC WRITE, FLUSH or atomic that was stored as the newest resource.
+ * Starts the operation; if earlier operations are still being executed, it waits for
+ * them. It is answered when it has been executed.
  */
 static enum rn_verdict await_turn(struct rn_qp *qp, rn_ns now, struct rn_resource *r)
 {
@@ -514,9 +515,10 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 	return await_turn(qp, now, r);
 }
 
-/* Executes an accepted request: writes its data or adds a resource, completes the receive
- * WQE, and counts the message (MSN), but makes no acknowledgement due. Return: RN_V_NEXT,
- * or one of the verdicts from RN_V_RECV_PROT on.
+/* Executes a request that has passed all checks: writes its data to memory or stores it
+ * as a resource, completes the receive WQE, and counts the message (MSN). The caller
+ * sends the acknowledgement. Return: RN_V_NEXT, or one of the verdicts from
+ * RN_V_RECV_PROT on.
  */
 static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 				       const struct rn_request *q)
@@ -546,8 +548,8 @@ static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,
 }
 
 /* ------------------------------------------------------------- answering duplicates */
-/* Finds the newest stored request one of whose responses has the PSN @psn. Return: true
- * with its index in *@index; false if no such request is stored.
+/* Finds the newest stored request (resource) that has a response with the PSN @psn.
+ * Return: true, with its index in *@index; false if there is none.
  */
 static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 			  uint8_t *index)
@@ -563,8 +565,8 @@ static bool find_resource(const struct rn_responder *rsp, struct rn_psn psn,
 	return false;
 }
 
-/* Does the duplicate @q ask for the data of the stored READ @r, or for a part of that
- * data which begins at the packet with @q's PSN?
+/* Returns true if the duplicate @q asks for the data of the stored READ @r, or for a
+ * part of that data which begins at the packet with the PSN of @q.
  */
 static bool is_part_of_read(const struct rn_qp *qp, const struct rn_resource *r,
 			    const struct rn_request *q)
@@ -593,9 +595,9 @@ static void repeat_read(struct rn_qp *qp, const struct rn_request *q)
 		uint32_t offset =
 			(uint32_t)rn_psn_diff(psn, r->first) * qp->attr.path_mtu;
 
-		/* Ignore the duplicate if the response with this PSN has not been sent
-		 * for the first time yet, or if it asks for less than the rest of a READ
-		 * that has not been answered completely.
+		/* The duplicate is ignored if the response with this PSN is still to be
+		 * sent for the first time, or if the READ has not been answered
+		 * completely and the duplicate does not ask for all the rest of it.
 		 */
 		if (!rn_psn_before(psn, r->next) || q->reth.dma_len != r->length - offset)
 			return;
@@ -606,7 +608,7 @@ static void repeat_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, i);
 }
 
-/* Repeats the response to an atomic, now or when the operation has been executed. */
+/* Sends the response to an atomic again: now, or when the operation has been executed. */
 static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 {
 	struct rn_resource *r;
@@ -621,7 +623,7 @@ static void repeat_atomic(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, i);
 }
 
-/* Repeats the response to an ATOMIC WRITE or a FLUSH. */
+/* Sends the response to an ATOMIC WRITE or a FLUSH again. */
 static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 {
 	const struct rn_resource *r;
@@ -634,8 +636,8 @@ static void repeat_placement(struct rn_qp *qp, const struct rn_request *q)
 		rn_rsp_due(qp, i);
 }
 
-/* Acknowledges a duplicate request with @psn. The ACK names the newest PSN that it may:
- * it must not cover a READ or atomic for whose response the requester may still wait.
+/* Acknowledges a duplicate request with @psn. The ACK acknowledges as much as it may,
+ * but no READ or atomic for whose response the requester may still wait.
  */
 static void repeat_ack(struct rn_qp *qp, struct rn_psn psn)
 {
@@ -654,8 +656,7 @@ static void repeat_ack(struct rn_qp *qp, struct rn_psn psn)
 	rn_rsp_ack(qp, rn_psn_add(rsp->exp_psn, RN_PSN_MASK), rsp->msn);
 }
 
-/* Repeats the response to a request that was executed before, without executing it again.
- */
+/* Answers a request that was executed before, without executing it again. */
 static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 {
 	if (q->kind == RN_OP_KIND_READ)
@@ -669,9 +670,9 @@ static void repeat_request(struct rn_qp *qp, const struct rn_request *q)
 }
 
 /* ------------------------------------------------------------ acting on the verdict */
-/* How the responder reacts to a request that it refuses (IBTA Vol 1, 9.9.3): in class A
- * by a NAK Remote Operational Error, in class C by a NAK Invalid Request or Remote Access
- * Error, in class J by no NAK.
+/* How the responder reacts to a request that it refuses (IBTA Vol 1, 9.9.3): class A
+ * gets a NAK Remote Operational Error, class C a NAK Invalid Request or Remote Access
+ * Error, class J no NAK.
  */
 struct outcome {
 	bool silent; /* no NAK is sent */
@@ -804,7 +805,9 @@ void rn_rsp_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 }
 
 /* ------------------------------------------------------------------- requests of UC */
-/* Abandons the message in progress. Its receive WQE will be used by the next message. */
+/* Forgets the message of which only some packets have arrived. The next message will use
+ * its receive WQE.
+ */
 static void abandon_message(struct rn_responder *rsp)
 {
 	rsp->message = RN_MSG_NONE;
@@ -844,8 +847,8 @@ void rn_uc_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 
 	load_request(&q, qp, p);
 	/* A packet that does not continue the message in progress ends that message. If
-	 * the packet does not begin a message either, check_sequence() refuses it and all
-	 * that follow until one does.
+	 * it does not begin a message either, check_sequence() refuses it, and all
+	 * further packets until one begins a message.
 	 */
 	if (!continues_message(rsp, &q))
 		abandon_message(rsp);

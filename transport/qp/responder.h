@@ -2,18 +2,19 @@
 /* responder.h - a request packet while it is checked, and the functions that
  * acknowledge requests.
  *
- * responder.c parses a request, checks it and executes it; RC and UC then act on the
- * verdict in different ways. response.c sends the acknowledgements and responses.
+ * responder.c parses a request, checks it and executes it; RC and UC then handle the
+ * result of the checks (the verdict) in different ways. response.c sends the
+ * acknowledgements and responses.
  */
 #ifndef RN_RESPONDER_H
 #define RN_RESPONDER_H
 
 #include "transport/object/srq.h"
 
-/* Result of the checks of a request packet, in the order in which the specification makes
- * them. One of the checks is whether a receive WQE is posted; it fails with RN_V_RNR. So
- * with a verdict after RN_V_RNR, a WQE is posted if the packet needs one; with one
- * before, that is not known.
+/* Result of the checks of a request packet. The values are in the order in which the
+ * specification makes the checks. RN_V_RNR is the check that a receive WQE is posted. So
+ * with a verdict behind it, a WQE is posted if the packet needs one; with one before it,
+ * that is not known.
  */
 enum rn_verdict {
 	RN_V_NEXT, /* no error: go on with the next check */
@@ -55,10 +56,10 @@ struct rn_request {
 	uint32_t srqn; /* valid with flag RN_OP_XRCETH */
 	/* SRQ from which the request takes its receive WQE; NULL: none. */
 	struct rn_srq *srq;
-	/* Result of the R_Key check, and the memory that the key gives access to: for a
-	 * First, Only, READ or atomic, the whole range of the request; for a Middle or
-	 * Last, the part of the range from this packet on. If the request has no bytes,
-	 * @key is RN_KEY_OK and @mr is NULL.
+	/* Result of the R_Key check, and the memory that the key gives access to. For a
+	 * First or Only packet, a READ or an atomic, this is the whole range of the
+	 * request. For a Middle or Last packet it is the rest of the range, from this
+	 * packet on. If the request has no bytes, @key is RN_KEY_OK and @mr is NULL.
 	 */
 	enum rn_key_result key;
 	rn_iova iova;
@@ -71,8 +72,8 @@ static inline uint32_t rn_flush_access(uint8_t placement)
 	       (placement & RN_FLUSH_PERSISTENT ? RN_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* Returns @use with the memory access that a FLUSH needs filled in. The caller has filled
- * in the protection domain and queue pair in @use.
+/* Returns @use with the access fields filled in for a FLUSH. The caller has set the
+ * protection domain and the queue pair.
  */
 static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
 					     const struct rn_feth *feth,
@@ -93,9 +94,9 @@ static inline struct rn_key_use rn_flush_use(const struct rn_reth *reth,
 void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn);
 
 /* Updates the expected PSN, and the acknowledgement that is due, after request @q was
- * accepted. If a NAK (PSN sequence error or RNR) has not been sent yet, an ACK replaces
- * it. But if packets behind the request were dropped, the NAK is kept, and asks for the
- * next missing PSN.
+ * accepted. If a NAK (PSN sequence error or RNR) is due but not sent yet, an ACK
+ * replaces it. But if packets behind the request were dropped meanwhile, a NAK stays
+ * due, and asks for the first of these.
  */
 void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q);
 
@@ -124,14 +125,17 @@ static inline uint8_t rn_res_count(const struct rn_responder *rsp)
 /* Returns the number of response packets that a READ of @length bytes needs. */
 uint32_t rn_read_packets(const struct rn_qp *qp, uint32_t length);
 
-/* Makes the responses of the resource at @index due, from its `next` on. */
+/* Makes the responses of the stored request (resource) at @index due, from its `next`
+ * on.
+ */
 void rn_rsp_due(struct rn_qp *qp, uint8_t index);
 
-/* Drops the oldest resource, to make room for a new one. */
+/* Drops the oldest stored request (resource) from the ring, to make room for a new one.
+ */
 void rn_rsp_forget_oldest(struct rn_qp *qp);
 
-/* Starts the next atomic, ATOMIC WRITE or FLUSH of the QP, unless one is being executed.
- * If an operation fails, its resource is dropped.
+/* Starts the next atomic, ATOMIC WRITE or FLUSH that waits in the ring, unless one is
+ * being executed. If it fails, its entry is removed from the ring.
  */
 void rn_operation_start(struct rn_qp *qp, rn_ns now);
 

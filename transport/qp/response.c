@@ -63,7 +63,9 @@ static uint32_t free_receives(const struct rn_responder *rsp)
 	return rn_wq_count(&rsp->rq) - (rsp->recv_taken ? 1 : 0);
 }
 
-/* Returns the syndrome of an ACK that is sent now, with the present credits. */
+/* Returns the AETH syndrome of an ACK that is sent now. It contains the credits: how
+ * many receive WQEs are free.
+ */
 static uint8_t credit_syndrome(struct rn_qp *qp)
 {
 	uint8_t code = RN_AETH_NO_CREDIT;
@@ -86,8 +88,9 @@ static bool ack_is_ready(const struct rn_qp *qp)
 	       rn_psn_before(rsp->ack_psn, rn_res_at(rsp, rsp->res_cur)->next);
 }
 
-/* Puts the QP on dev->acks if its acknowledgement may be sent now; otherwise removes it
- * from that list. Called after each change of anything that ack_is_ready() depends on.
+/* Puts the QP on dev->acks if its acknowledgement may be sent now. Otherwise removes it
+ * from that list. Must be called whenever something changes on which ack_is_ready()
+ * depends.
  */
 static void update_ack(struct rn_qp *qp)
 {
@@ -114,7 +117,8 @@ void rn_rsp_ack(struct rn_qp *qp, struct rn_psn psn, uint32_t msn)
 
 	if (rsp->ack_due) {
 		rn_count(qp->dev, RN_STAT_ACK_COALESCED);
-		/* A pending NAK stays: its PSN is newer than any PSN to be acknowledged.
+		/* The acknowledgement that is due covers @psn already. That is always so
+		 * for a NAK: its PSN is newer.
 		 */
 		if (!rn_psn_before(rsp->ack_psn, psn))
 			return;
@@ -135,8 +139,8 @@ void rn_rsp_fatal(struct rn_qp *qp, rn_ns now, enum rn_nak_code code, struct rn_
 {
 	struct rn_responder *rsp = &qp->rsp;
 
-	/* This is set before rn_qp_error(), because rn_rsp_flush() must find that the QP
-	 * goes to ERR with a NAK to be sent.
+	/* Set before rn_qp_error() is called, because rn_rsp_flush() must see that the
+	 * QP goes to ERR with a NAK to be sent.
 	 */
 	rsp->ack_due = true;
 	rsp->ack_syndrome = rn_aeth_syndrome(RN_AETH_NAK, (uint8_t)code);
@@ -167,23 +171,23 @@ void rn_rsp_accepted(struct rn_qp *qp, const struct rn_request *q)
 		if (message && q->p->bth.ack_req)
 			rn_rsp_ack(qp, covered, msn);
 	} else if (!rn_psn_before(rsp->gap_psn, rsp->exp_psn)) {
-		/* The packet that the NAK asks for came before the NAK was sent, but
-		 * packets behind it were dropped. So the NAK now asks for the first of
-		 * the dropped ones.
+		/* The packet for which the NAK asks has arrived before the NAK was sent,
+		 * but packets behind it were dropped. So the NAK now asks for the first
+		 * of the dropped ones.
 		 */
 		rsp->nak_pending = true;
 		set_ack(qp, rn_aeth_syndrome(RN_AETH_NAK, RN_NAK_PSN_SEQ), rsp->exp_psn,
 			rsp->msn);
 	} else {
-		/* The NAK is not needed any more. An ACK that acknowledges the same
-		 * requests takes its place.
+		/* The NAK is not needed any more. An ACK for the same requests takes its
+		 * place.
 		 */
 		set_ack(qp, SYNDROME_ACK, covered, msn & RN_PSN_MASK);
 	}
 }
 
-/* Returns true if the newest request was a READ, atomic, ATOMIC WRITE or FLUSH, which a
- * plain ACK must not acknowledge.
+/* Returns true if the newest request was a READ, atomic, ATOMIC WRITE or FLUSH. A plain
+ * ACK must not acknowledge it, because the requester waits for its response.
  */
 static bool was_answered_request(const struct rn_responder *rsp)
 {
@@ -195,9 +199,9 @@ static bool was_answered_request(const struct rn_responder *rsp)
 	return rn_psn_add(last->last, 1).v == rsp->exp_psn.v;
 }
 
-/* Sends the last ACK again, with the present credits, if it advertised that there are
- * none. Otherwise the requester would have to send one message without a credit, and wait
- * for its result, to find out that there are credits again.
+/* If the last ACK said that there are no credits, makes it due again, with the present
+ * credits. Otherwise the requester would have to send one message without a credit, and
+ * wait for its result, to find out that there are credits again.
  */
 void rn_credit_posted(struct rn_qp *qp)
 {
@@ -246,8 +250,8 @@ static void count_nak(struct rn_qp *qp, rn_ns now, uint8_t syndrome)
 	}
 }
 
-/* If the device is configured so, calls the memory back end, which then makes sure that
- * all data that is about to be acknowledged is in memory.
+/* If the device is configured so, tells the memory back end that data is about to be
+ * acknowledged. The back end then makes sure that the data is in memory.
  */
 static void settle_acked(const struct rn_qp *qp)
 {
@@ -277,7 +281,9 @@ uint32_t rn_rsp_build_ack(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	return (uint32_t)(p - b->buf);
 }
 
-/* Builds the acknowledgement that is due, when a response was asked for. */
+/* Builds the acknowledgement that is due, in place of the response for which
+ * rn_rsp_build() was called.
+ */
 static uint32_t build_ack_now(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
 	rn_list_remove(&qp->ack_link);
@@ -303,8 +309,8 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* Moves res_cur, the index of a resource that has been answered, to the next resource
- * whose responses are due.
+/* Called when the resource at res_cur has been answered: moves res_cur to the next
+ * resource that has responses to be sent.
  */
 static void next_resource(struct rn_qp *qp)
 {
@@ -335,9 +341,10 @@ bool rn_rsp_work_due(const struct rn_qp *qp)
 					  : r->phase == RN_ATOMIC_DONE;
 }
 
-/* Fails the resource at @index, whose memory cannot be accessed any more. If it was being
- * answered again because of a duplicate, that answer is just given up, because duplicates
- * are never NAKed. Otherwise a Remote Access NAK is sent in place of the next response.
+/* Called when the memory of the stored request (resource) at @index cannot be accessed
+ * any more. If it was being answered again because of a duplicate, that answer is just
+ * given up, because duplicates are never NAKed. Otherwise a Remote Access NAK is sent in
+ * place of the next response.
  */
 static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 {
@@ -349,9 +356,9 @@ static void fail_resource(struct rn_qp *qp, rn_ns now, uint8_t index)
 		next_resource(qp);
 		return;
 	}
-	/* This request and later ones count as not executed. But if a response to this
-	 * request has been sent, the requester knows its MSN (C9-148), so that MSN is not
-	 * taken back.
+	/* This request and later ones count as not executed: they leave the ring. But if
+	 * a response to this request has been sent, the requester knows its MSN
+	 * (C9-148), so that MSN is not taken back.
 	 */
 	rsp->res_tail = index;
 	rsp->msn = (r->next.v != r->first.v ? r->msn : r->msn - 1) & RN_MSN_MASK;
@@ -396,9 +403,9 @@ static enum rn_mem_result count_fault(const struct rn_qp *qp, enum rn_mem_result
 	return result;
 }
 
-/* Looks up the memory of an 8-byte operation. This is done when the operation is
- * executed, because the region may have been deregistered while the operation waited.
- * Return: false if the memory may not be accessed any more.
+/* Looks up the memory of an 8-byte operation. Called when the operation is executed,
+ * because the region may have been deregistered while the operation waited. Return:
+ * false if the memory may not be accessed any more.
  */
 static bool find_word(const struct rn_qp *qp, const struct rn_resource *r,
 		      uint32_t access, rn_iova *iova, struct rn_mr **mr)
@@ -495,10 +502,11 @@ static enum rn_mem_result run_operation(struct rn_qp *qp, const struct rn_resour
 	return RN_MEM_FAULT;
 }
 
-/* Returns true if the resource at @index is an ATOMIC WRITE that must wait for an earlier
- * READ. It need not wait if memory always answers at once: a READ then reads memory when
- * its response is built, and as with any other write, the program needs a fence if the
- * READ must see the old bytes. Waiting would let a later SEND overtake the ATOMIC WRITE.
+/* Returns true if the resource at @index is an ATOMIC WRITE that must wait for an
+ * earlier READ. It need not if memory always answers at once. A READ then reads memory
+ * when its response is built. As with any other write, the requester must use a fence if
+ * the READ is to return the old bytes. Waiting would let a later SEND overtake the
+ * ATOMIC WRITE.
  */
 static bool must_wait(const struct rn_qp *qp, uint8_t index)
 {
@@ -543,9 +551,9 @@ void rn_operation_start(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* Called when the memory has executed an operation; finishes it. If the QP was reset or
- * failed meanwhile, the ring has no entry for the operation any more, or has another
- * request in its place. The phase of the entry shows both.
+/* Called when the memory back end has executed an operation. If the QP was reset or
+ * failed meanwhile, the entry of the ring is free or holds another request now; its
+ * phase shows that.
  */
 static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result result)
 {
@@ -567,8 +575,8 @@ static void operation_mem_done(struct rn_qp *qp, rn_ns now, enum rn_mem_result r
 }
 
 /* --------------------------------------------------------------- building responses */
-/* Reads the payload of a response into the bounce buffer. It is needed if the memory may
- * answer only after the function that builds the packet has returned.
+/* Reads the payload of a response into the bounce buffer. The buffer is needed if the
+ * memory may answer only after the function that builds the packet has returned.
  */
 static enum rn_mem_result read_staged(struct rn_qp *qp, const struct rn_resource *r,
 				      const struct rn_mr *mr, rn_iova iova, uint32_t len)
@@ -726,7 +734,7 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	switch ((int)rn_res_at(&qp->rsp, qp->rsp.res_cur)->kind) {
 	case RN_OP_KIND_READ:
 		len = build_read(qp, now, b);
-		/* An ATOMIC WRITE may have waited for this READ. */
+		/* An ATOMIC WRITE may have waited until this READ was answered. */
 		if (!qp->dev->cfg.mem->always_done)
 			rn_operation_start(qp, now);
 		return len;
@@ -739,15 +747,15 @@ static uint32_t build_response(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 
 uint32_t rn_rsp_build(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 {
-	/* A second round is needed only if the response of the first one belonged to a
+	/* A second round is needed only if the response in the first one was to a
 	 * duplicate READ that had to be dropped.
 	 */
 	while (rn_rsp_work_due(qp)) {
 		uint32_t len;
 
-		/* Send the ACK first. Some requesters do not take a response as an
-		 * acknowledgement of the SENDs and WRITEs before it, and would ignore an
-		 * ACK with a smaller PSN that comes after it.
+		/* The ACK leaves before the response. Some requesters do not take a
+		 * response as an acknowledgement of the SENDs and WRITEs before it, and
+		 * ignore an ACK with a smaller PSN that comes after it.
 		 */
 		if (ack_is_ready(qp))
 			return build_ack_now(qp, now, b);
@@ -788,8 +796,8 @@ void rn_rsp_reset(struct rn_qp *qp)
 				      .res_room = old.res_room };
 	rsp->rq.head = 0;
 	rsp->rq.tail = 0;
-	/* @atomic and @stage are kept, because the memory back end still writes to them
-	 * when it answers pending atomics and reads.
+	/* @atomic and @stage survive a reset, because the memory back end still writes
+	 * to them when it answers pending atomics and reads.
 	 */
 	rsp->atomic = old.atomic;
 	rsp->stage = old.stage;
@@ -807,7 +815,9 @@ void rn_rsp_flush(struct rn_qp *qp, rn_ns now)
 	struct rn_responder *rsp = &qp->rsp;
 
 	if (!rsp->ack_due || !syndrome_is_fatal(rsp->ack_syndrome)) {
-		/* An ACK that could be sent now is still sent; all others are dropped. */
+		/* An ACK that may leave now is still sent. All other acknowledgements
+		 * are dropped.
+		 */
 		rsp->ack_due = ack_is_ready(qp) && syndrome_is_ack(rsp->ack_syndrome);
 		rsp->res_head = rsp->res_tail;
 		rsp->res_cur = rsp->res_tail;

@@ -15,7 +15,7 @@
 #include "rocin/cqe.h"
 #include "transport/object/memory.h"
 
-/* Result of advance_una(), which is to advance una to a PSN. */
+/* How far advance_una() has advanced una, the oldest unacknowledged PSN. */
 enum advance {
 	REACHED,
 	STOPPED_AT_GAP, /* a READ or atomic before that PSN is unanswered */
@@ -39,8 +39,9 @@ static const struct fatal_nak {
 
 /* ---------------------------------------------------------------- going back to una */
 
-/* Makes the packet at una the next one to be sent. Called to go back; and when the peer
- * has acknowledged more than the requester has sent again.
+/* Makes the packet at una, the oldest unacknowledged one, the next to be sent. Called
+ * when the QP goes back, and when the peer has acknowledged packets beyond those that
+ * were sent again so far.
  */
 static void resume_at_una(struct rn_qp *qp)
 {
@@ -63,8 +64,7 @@ void rn_req_go_back(struct rn_qp *qp)
 		rn_window_uncharge(qp, req->in_flight);
 	resume_at_una(qp);
 	req->resent = req->high;
-	/* Let the first packet ask for an acknowledgement, so that progress shows early.
-	 */
+	/* The first packet asks for an acknowledgement, so that progress shows early. */
 	req->since_ack_req = RN_ACK_REQ_EVERY;
 	req->sends_one = req->awaits_late = false;
 	req->ack_deadline = RN_NEVER;
@@ -74,7 +74,7 @@ void rn_req_go_back(struct rn_qp *qp)
 /* -------------------------------------------------------------------- advancing una */
 
 /* Updates the requester after una has advanced: retries, timers and the peer window.
- * @credit: number of bytes of the window that are no longer in flight.
+ * @credit: number of bytes that have been acknowledged and leave the window.
  */
 static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 {
@@ -132,9 +132,9 @@ static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *
 	return bytes;
 }
 
-/* Advances una to @target and completes the WQEs on the way, because every SEND and WRITE
- * packet before @target is acknowledged. Stops at a READ or atomic that has not been
- * answered. Returns how far it got.
+/* Called when an acknowledgement covers all SEND and WRITE packets before @target:
+ * advances una, the oldest unacknowledged PSN, to @target, and completes the WQEs on the
+ * way. Stops at a READ or atomic that has not been answered. Returns how far it got.
  */
 static enum advance advance_una(struct rn_qp *qp, rn_ns now, struct rn_psn target)
 {
@@ -185,9 +185,9 @@ static void count_charge(struct rn_requester *req)
 	r->implied += req->back_why == RN_STAT_IMPLIED_NAK_SEQ_ERR;
 }
 
-/* Goes back to una, and spends one transport retry. @heard: the peer has reported the
- * loss; false: it was silent. Return: true; false if no retry was left, and the QP is in
- * ERR now.
+/* Sends all packets from una on again, and spends one transport retry. @heard: the peer
+ * has reported the loss; false: it was silent. Return: true; false if no retry was left,
+ * and the QP is in ERR now.
  */
 static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
@@ -202,9 +202,7 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	}
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
-	/* If nothing came from the peer, the peer may just be slow, and no packet be
-	 * lost.
-	 */
+	/* If nothing came from the peer, it may only be slow, and no packet lost. */
 	qp->req.sends_one = qp->req.probe.was_silent = !heard;
 	if (heard)
 		rn_window_suspect(qp);
@@ -213,11 +211,11 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	return true;
 }
 
-/* Returns true if a NAK for the packet at una reports a loss after which the QP has gone
- * back already. That is so if, since then, nothing has been sent or only the packet at
- * una: only a packet behind that one causes a new NAK. Going back once more would only
- * spend a retry. A peer such as rxe sends, after an RNR NAK, a NAK for the packets behind
- * it.
+/* Called for a NAK for the packet at una. Returns true if the QP has gone back already
+ * because of the loss that the NAK reports: since it went back, it has sent nothing, or
+ * only the packet at una, and only a packet behind that one could cause a new NAK. Going
+ * back once more would spend a retry for nothing. Such a NAK comes from rxe, for
+ * example: after an RNR NAK it sends a NAK for the packets behind the refused one.
  */
 static bool is_back_already(const struct rn_qp *qp)
 {
@@ -228,10 +226,10 @@ static bool is_back_already(const struct rn_qp *qp)
 		req->charged.v != req->high.v);
 }
 
-/* Notes that the response for @psn has arrived although an earlier one is missing. If
- * @psn is newer than all before, the peer is working, and the packets that were sent
- * again wait in its queue: the local ACK timer starts anew. That happens at most once per
- * packet in flight, so it ends.
+/* Called when the response for @psn has arrived although an earlier one is missing. If
+ * no newer response has arrived before, the peer is alive, and the packets that were
+ * sent again probably wait in its queue. So the local ACK timer starts anew. It does so
+ * at most once for each packet in flight.
  */
 static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -253,9 +251,9 @@ static void hear_behind_gap(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 static void imply_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
 	hear_behind_gap(qp, now, psn);
-	/* This response answers the first copy of a packet that has not been sent again
-	 * yet. It does not tell whether the answers to the packets that were sent again
-	 * are lost.
+	/* If @psn is not before charged, the response answers the first copy of a packet
+	 * that has not been sent again yet. It does not tell whether the packets that
+	 * were sent again are lost.
 	 */
 	if (qp->req.implied_nak || !rn_psn_before(psn, qp->req.charged)) {
 		rn_count(qp->dev, RN_STAT_RX_DROPPED);
@@ -307,8 +305,8 @@ static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	return advance == REACHED;
 }
 
-/* Notes that an RNR NAK has come. The request at the head of the send queue must wait for
- * the time that the NAK says, and so must those behind it.
+/* Called when an RNR NAK has arrived. The request at the head of the send queue must
+ * wait for the time that the NAK says, and so must those behind it.
  */
 static void note_rnr(struct rn_qp *qp, rn_ns now, const struct rn_aeth *aeth)
 {
@@ -375,8 +373,8 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	if (!advance_to_nak(qp, now, psn))
 		return;
 	if (is_back_already(qp)) {
-		/* The NAK shows that the peer is not slow, but has not received this
-		 * packet. So send the packets behind it again, too.
+		/* The NAK shows that the peer is not slow: it has not received this
+		 * packet. So the packets behind it are sent again, too.
 		 */
 		rn_req_resume_sending(qp);
 		return;
@@ -385,8 +383,8 @@ static void receive_seq_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 	go_back_for_retry(qp, now, true);
 }
 
-/* Returns true if @psn belongs to the WQE at sq.head. The caller knows that this is a
- * READ or atomic that has not been answered.
+/* Returns true if @psn belongs to the WQE at sq.head. That WQE is a READ or atomic that
+ * has not been answered.
  */
 static bool is_of_head(const struct rn_qp *qp, struct rn_psn psn)
 {
@@ -402,8 +400,8 @@ static void receive_fatal_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn,
 
 	if (advance == QP_FAILED)
 		return;
-	/* If earlier responses to the same READ were lost, the NAK makes the READ fail
-	 * all the same.
+	/* If earlier responses to the same READ are missing, the NAK fails the READ
+	 * nevertheless.
 	 */
 	if (advance == STOPPED_AT_GAP && !is_of_head(qp, psn)) {
 		imply_nak(qp, now, psn);
@@ -448,8 +446,9 @@ static void receive_acknowledge(struct rn_qp *qp, rn_ns now, const struct rn_pac
 }
 
 /* Processes an acknowledgement or response whose PSN is not among those outstanding. An
- * ACK of the newest acknowledged PSN may advertise new receives (credits). Or it answers
- * a packet that was sent again; then no acknowledgements of first copies will follow.
+ * ACK of the newest PSN that was acknowledged is of use in two ways: it may advertise
+ * new receives (credits), and it may answer a packet that was sent again, which shows
+ * that no acknowledgements of first copies will follow.
  */
 static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 {
@@ -469,9 +468,9 @@ static void receive_ghost(struct rn_qp *qp, const struct rn_packet *p)
 
 /* -------------------------------------------------- READ and atomic responses */
 
-/* Finds the WQE that a response with @psn answers, and completes all WQEs before it; una
- * is @psn then. Return: the WQE; NULL if the response came out of order, and has been
- * dealt with.
+/* Finds the WQE that a response with @psn answers. Completes all WQEs before it, so that
+ * una, the oldest unacknowledged PSN, is @psn. Return: the WQE; NULL if the response
+ * came out of order, and has been dealt with.
  */
 static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -487,8 +486,8 @@ static struct rn_send_wqe *find_answered(struct rn_qp *qp, rn_ns now, struct rn_
 	return NULL;
 }
 
-/* Checks the AETH of a READ or atomic response. Returns true if it is an ACK, whose
- * credits are taken then, or if the response has no AETH.
+/* Checks the AETH of a READ or atomic response, if it has one. Returns false if the AETH
+ * is not that of an ACK. Otherwise takes over its credits and returns true.
  */
 static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 {
@@ -503,9 +502,9 @@ static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 	return true;
 }
 
-/* Returns true if una is the last PSN of a READ request. Right after going back, the
- * ring of sent requests is empty, but a response to the first copy of the request may
- * still arrive.
+/* Returns true if una is the last PSN of a READ request. The ring of sent requests is
+ * empty right after the QP went back, but a response to the first copy of the request
+ * may still arrive.
  */
 static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 {
@@ -536,10 +535,10 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 		return RN_WC_BAD_RESP_ERR;
 	if (last != ends_request(qp, wqe))
 		return RN_WC_BAD_RESP_ERR;
-	/* The opcode must be First or Only exactly if the request has had no response
-	 * yet. This is not checked for requests that were sent twice, because responses
-	 * to both copies may arrive mixed, and rxe answers a READ request that continues
-	 * in the middle with Middle or Last opcodes.
+	/* The first response to a request must have the opcode First or Only, and no
+	 * other response may have it. This is not checked for requests that were sent
+	 * twice, because responses to both copies may arrive mixed, and rxe answers a
+	 * READ request that continues in the middle with Middle or Last opcodes.
 	 */
 	if (!rn_psn_before(req->una, req->resent) && first == req->rd_begun)
 		return RN_WC_BAD_RESP_ERR;
@@ -640,8 +639,8 @@ void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p)
 	}
 }
 
-/* Notes that a peer is silent, which rn_dev_silent() then reports. Does nothing at the
- * first timeout in a row, which a lost packet may have caused.
+/* Called at a timeout: makes rn_dev_silent() report that the peer does not answer. Does
+ * nothing at the first timeout in a row, which a single lost packet may have caused.
  */
 static void note_silence(struct rn_qp *qp)
 {

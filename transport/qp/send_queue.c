@@ -15,14 +15,14 @@ enum {
 	WORD_LEN = 8
 };
 
-/* If this bit, the most significant one, of a work request's Q_Key is set, the Q_Key of
- * the QP is sent instead (IBTA Vol 1, 10.2.5).
+/* If the most significant bit of a work request's Q_Key is set, the Q_Key of the QP is
+ * sent instead (IBTA Vol 1, 10.2.5).
  */
 #define QKEY_OWN (1u << 31)
 
 /* ------------------------------------------------------------ posting work requests */
-/* Does the data of @wr, of @len bytes, fit into a WQE? Inline data is stored in place of
- * the SGEs, so the number of SGEs does not matter then.
+/* Returns true if the data of @wr, @len bytes, fits into a WQE. Inline data is stored in
+ * place of the SGEs, so the number of SGEs does not matter then.
  */
 static bool data_fits(const struct rn_qp *qp, const struct rn_send_wr *wr, uint64_t len)
 {
@@ -74,8 +74,8 @@ static int check_send(const struct rn_qp *qp, const struct rn_send_wr *wr, uint6
 	return 0;
 }
 
-/* Checks a work request, as rn_qp_check_send() does. @len: out: the number of bytes of
- * data that the request has.
+/* Checks a work request, as rn_qp_check_send() does. @len: out: number of bytes of the
+ * request's data.
  */
 static int check_request(const struct rn_qp *qp, const struct rn_send_wr *wr,
 			 uint64_t *len)
@@ -218,7 +218,9 @@ int rn_qp_post_recv(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 }
 
 /* ------------------------------------------------------- changes of the QP's state */
-/* Resets all that concerns packets in flight, when none is in flight any more. */
+/* Called when no packet is in flight any more: resets the state that concerns packets in
+ * flight.
+ */
 static void quiesce(struct rn_qp *qp)
 {
 	struct rn_requester *req = &qp->req;
@@ -240,8 +242,8 @@ static void quiesce(struct rn_qp *qp)
 	req->stage.psn = RN_STAGE_NOBODY;
 }
 
-/* Resets the requester. Reads of memory into the bounce buffer that are pending go on;
- * rn_req_mem_done() will discard their data.
+/* Resets the requester. If the memory back end is still reading into the bounce buffer,
+ * rn_req_mem_done() will discard the data.
  */
 void rn_req_reset(struct rn_qp *qp)
 {
@@ -290,7 +292,7 @@ void rn_req_sqd(struct rn_qp *qp, rn_ns now)
 	uint32_t limit = req->cur;
 
 	(void)now;
-	/* When packets are sent again, some WQEs behind cur may have started before. */
+	/* If the QP has gone back, some WQEs behind cur may have started before. */
 	for (; limit != req->sq.tail; limit++) {
 		const struct rn_send_wqe *wqe = rn_wq_at(&req->sq, limit);
 
@@ -357,7 +359,7 @@ void rn_req_retire_ended(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
 
-	/* When packets are sent again, cur may be at this WQE. */
+	/* If the QP has gone back, cur may be at this WQE. */
 	if (req->cur == req->sq.head)
 		req->cur++;
 	rn_req_retire(qp, now, RN_WC_SUCCESS);

@@ -33,12 +33,13 @@
 #include "rocin/transport.h"
 
 enum {
-	/* The window grows beyond the threshold in steps: by window / GROWTH in the first
-	 * step, by twice that in the second, by three times that in the third, and so on.
+	/* Beyond the threshold the window grows in steps: by window / GROWTH in the
+	 * first step, by twice that in the second, by three times that in the third, and
+	 * so on.
 	 */
 	GROWTH = 32,
 	/* Bytes that each packet is assumed to occupy in the window besides its payload.
-	 * Used only to estimate how many waiting QPs can be scheduled.
+	 * Used only to estimate how many waiting QPs to schedule.
 	 */
 	OVERHEAD = 64,
 	/* Bytes. A QP may send in its turn as many bytes as there is free room, but not
@@ -54,16 +55,16 @@ enum {
 	 */
 	BURST = 64 << 10,
 	BURST_SHARE = 3,
-	/* Bursts. After a loss so many bursts are watched closely (probe.c). If the loss
-	 * was not caused by a full buffer, another packet is likely to be lost in that
-	 * time. The limit is a number of bursts, not a time, so that it also holds for a
-	 * program that sends rarely.
+	/* Number of bursts that are watched closely (probe.c) after a loss. If the loss
+	 * was not caused by a full buffer, another packet is likely to be lost during
+	 * these. The limit is a number of bursts, not a time, so that it also holds for
+	 * a program that sends rarely.
 	 */
 	SUSPICION = 1000,
 };
 
-/* Shortest time between two steps of growth. A loss that comes within this time after
- * another one may have the same cause as that one.
+/* Shortest time between two steps of growth. A loss within this time after another one
+ * may have the same cause.
  */
 #define EPOCH RN_MSEC(1)
 
@@ -73,8 +74,9 @@ enum {
  */
 #define STUCK RN_MSEC(1)
 
-/* Longest time that a QP with no READ in flight waits for room in the READ window. The
- * READs of other QPs that occupy it may never be answered, because their peer is dead.
+/* Longest time for which a QP that has no READ in flight waits for room in the READ
+ * window. The READs of other QPs that fill the window may never be answered, because
+ * their peer is dead.
  */
 #define PATIENCE RN_MSEC(1)
 
@@ -166,7 +168,9 @@ void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 	if (!peer)
 		return;
 	peer->holds_at = now;
-	/* Only the fact that the counter changes matters, so 32 bits of it are enough. */
+	/* Callers only compare whether the number has changed, so 32 bits of it are
+	 * enough.
+	 */
 	peer->taken = (uint32_t)(taken ^ taken >> 32);
 }
 
@@ -190,7 +194,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the bytes that a packet of full size occupies in the window. */
+/* Returns the number of bytes that a packet of full size takes in the window. */
 static uint32_t packet_of(const struct rn_qp *qp)
 {
 	return qp->attr.path_mtu + RN_PACKET_COST;
@@ -270,12 +274,12 @@ static void give_turn(struct rn_peer *peer)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* Returns true if the first waiting QP may have its turn. Free room for one packet is
- * enough: when the window was filled, one QP asked for an acknowledgement, and that may
- * free no more than a packet. While more bytes are in flight than a reduced window
- * allows, many of them are likely lost. If all QPs waited until it is acknowledged, they
- * would wait for their timers. So half of the bytes that leave the window may then be
- * replaced (peer->replace).
+/* Returns true if the first waiting QP may have its turn. Room for one packet is enough,
+ * because when the window became full, one QP asked for an acknowledgement, which may
+ * free no more than that. After a loss the window is smaller than what is in flight, and
+ * many of these bytes are probably lost. If the QPs waited until enough of them are
+ * acknowledged, they would wait for their timers. So half of the bytes that leave the
+ * window meanwhile may be replaced by new ones (peer->replace).
  */
 static bool may_admit(struct rn_peer *peer)
 {
@@ -285,8 +289,8 @@ static bool may_admit(struct rn_peer *peer)
 	if ((peer->in_flight == 0 && peer->granted == 0) ||
 	    room_in(peer) >= packet_of(qp))
 		return true;
-	/* peer->replace must suffice for the whole turn, or the bytes in flight
-	 * would increase.
+	/* peer->replace must cover the whole turn. Otherwise the number of bytes in
+	 * flight would grow.
 	 */
 	turn = turn_of(peer, qp);
 	if (peer->replace < turn)
@@ -301,8 +305,9 @@ static uint32_t burst_of(const struct rn_peer *peer)
 	return min_u32(BURST, peer->window / BURST_SHARE);
 }
 
-/* Returns how many bytes the present burst has if another packet of @len bytes is added.
- * If the burst is full, the packet begins a new one, so the result is @len.
+/* A burst is the bytes that a QP sends in one go. Returns the length of the present one
+ * with another packet of @len bytes. If the burst is full, the packet begins a new one,
+ * so the result is @len.
  */
 static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 {
@@ -311,9 +316,10 @@ static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 	return sent <= burst_of(qp->peer) ? sent : len;
 }
 
-/* Would the next packet of @qp begin a burst that does not fit into the window? @before:
- * bytes of a packet that is sent before that one; 0: none. Only for a QP that uses the
- * window alone: if other QPs use it as well, there may never be room for a whole burst.
+/* Returns true if the next packet of @qp would begin a burst (the bytes that a QP sends
+ * in one go) that does not fit into the window. @before: bytes of a packet that leaves
+ * before that one; 0: none. Always false if other QPs use the window as well, because
+ * there may never be room for a whole burst then.
  */
 static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 {
@@ -327,8 +333,8 @@ static bool burst_is_too_little(const struct rn_qp *qp, uint32_t before)
 	return (uint64_t)peer->in_flight + before + burst > peer->window;
 }
 
-/* Must @qp wait because its next burst does not fit into the window? There will be room
- * for it, because the last packet of @qp has asked for an acknowledgement.
+/* Returns true if @qp has to wait because its next burst does not fit into the window.
+ * There will be room, because the last packet of @qp has asked for an acknowledgement.
  */
 static bool burst_waits(const struct rn_qp *qp)
 {
@@ -337,7 +343,7 @@ static bool burst_waits(const struct rn_qp *qp)
 }
 
 /* ----------------------------------------------------- scheduling of waiting QPs */
-/* Schedules as many waiting QPs as can send one packet each. */
+/* Schedules as many waiting QPs as can send about one packet each. */
 static void wake_few(struct rn_peer *peer)
 {
 	uint32_t room = room_in(peer);
@@ -354,7 +360,9 @@ static void wake_few(struct rn_peer *peer)
 	}
 }
 
-/* Schedules QPs that may send, now that @freed bytes are no longer in flight. */
+/* Called when @freed bytes are no longer in flight: schedules waiting QPs that may send
+ * now.
+ */
 static void wake_waiters(struct rn_peer *peer, uint32_t freed)
 {
 	if (peer->in_flight > peer->window)
@@ -376,7 +384,7 @@ void rn_window_yield(struct rn_qp *qp)
 	if (!peer || (qp->req.grant == 0 && peer->waiters == 0))
 		return;
 	return_grant(qp);
-	/* The first QP in the queue may be @qp itself: do not schedule it if it could not
+	/* @qp itself may be the first of the queue. It is scheduled only if it could
 	 * send a packet.
 	 */
 	if (rn_window_takes_turns(peer) ||
@@ -404,15 +412,15 @@ void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now)
 	peer->moved = false;
 }
 
-/* Returns true if the window lets the QP send a packet of @len bytes after @before bytes
- * that it sends first.
+/* Returns true if the window lets the QP send a packet of @len bytes, behind @before
+ * bytes that it sends first.
  */
 static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len)
 {
 	const struct rn_peer *peer = qp->peer;
 	uint64_t need = (uint64_t)before + len;
 
-	/* A grant is void if the window was reduced after it was given. */
+	/* A grant is no longer valid if the window was reduced after it was given. */
 	if (qp->req.grant >= need && qp->req.grant_cuts == peer->cuts)
 		return true;
 	if (rn_window_takes_turns(peer))
@@ -489,7 +497,7 @@ static void grow_window(struct rn_peer *peer, rn_ns now, uint32_t max, uint32_t 
 {
 	uint32_t add = len;
 
-	/* Only a window that has stopped a QP is made larger. */
+	/* A window that has not made a QP wait is large enough, so it does not grow. */
 	if (peer->window >= max || !peer->limited)
 		return;
 	if (peer->window >= peer->threshold) {
@@ -504,9 +512,9 @@ static void grow_window(struct rn_peer *peer, rn_ns now, uint32_t max, uint32_t 
 }
 
 /* Measures the round trip time from the first packet of a burst to its first
- * acknowledgement. If packets were sent again, that may be the acknowledgement of an
- * earlier copy, and the time is too short. So the estimate follows longer values at once
- * and shorter ones slowly.
+ * acknowledgement. If packets were sent again, the acknowledgement may be that of an
+ * earlier copy, and the measured time too short. So the estimate follows longer values
+ * at once and shorter ones slowly.
  */
 static void measure_rtt(struct rn_qp *qp, rn_ns now)
 {
@@ -549,10 +557,10 @@ static uint32_t lower_threshold(const struct rn_peer *peer, rn_ns now, uint32_t 
 {
 	bool again = peer->cuts > 0 && now - peer->cut_at < EPOCH &&
 		     peer->window < peer->threshold;
-	/* If this loss comes soon after another one, while the window still doubles, much
-	 * of the burst that caused the other one was still in the peer's buffer. Then the
-	 * present size of the window does not tell how large the buffer is, and the
-	 * threshold is only lowered by 1/8.
+	/* @again: the window still doubles, and there was a loss shortly before. Then
+	 * packets that were sent before that loss were probably still in the peer's
+	 * buffer, so the present size of the window says little about the size of the
+	 * buffer. The threshold is lowered by 1/8 only.
 	 */
 	uint32_t less = again ? peer->threshold - peer->threshold / 8
 			      : peer->window - peer->window / 4;
@@ -564,15 +572,15 @@ bool rn_window_loss(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_peer *peer = qp->peer;
 
-	/* Several QPs notice one overflow of the buffer, at different times. Only the
-	 * first of these losses counts.
+	/* Several QPs notice the same overflow of the buffer, at different times. Only
+	 * the first one reduces the window.
 	 */
 	if (!peer || (peer->cuts != qp->cuts_seen && now - peer->cut_at < EPOCH))
 		return false;
 	peer->threshold = lower_threshold(peer, now, qp->dev->cfg.window_min);
-	/* Start at the minimum. Packets that were sent before may still be in the peer's
-	 * buffer, although the QPs that went back do not count these packets as in flight
-	 * any more.
+	/* The window starts at its minimum again, because packets that were sent before
+	 * may still be in the peer's buffer, although the QPs that went back no longer
+	 * count them as in flight.
 	 */
 	peer->window = qp->dev->cfg.window_min;
 	peer->acked = 0;
@@ -589,9 +597,9 @@ void rn_window_suspect(struct rn_qp *qp)
 }
 
 /* -------------------------------------------------------------- leaving a window */
-/* Moves the struct of a peer window from the QP that has it, which leaves, to the member
- * that joined last. (QPs are mostly destroyed in the order in which they were created, so
- * that one will stay longest.)
+/* Called when the QP that holds the struct of a peer window leaves it: moves the struct
+ * into the member that joined last. (QPs are mostly destroyed in the order in which they
+ * were created, so that one probably stays longest.)
  */
 static void move_to_heir(struct rn_peer *old)
 {
@@ -625,8 +633,8 @@ void rn_window_leave(struct rn_qp *qp)
 
 	if (!peer)
 		return;
-	/* The QP need not wait for room in this window any longer. If its path changes,
-	 * there may be room towards the new one.
+	/* The QP no longer has to wait for room in this window. If its path changes,
+	 * there may be room in the window of the new peer.
 	 */
 	if (rn_list_is_linked(&qp->window_link))
 		rn_dev_schedule(qp->dev, qp);

@@ -23,17 +23,19 @@ enum {
 	 * 64 (measured on Linux 6.18).
 	 */
 	RN_PACKET_COST = 256,
-	/* Number of QPs. When so many wait for room in a peer window, they take turns. */
+	/* When at least this number of QPs wait for room in a peer window, they take
+	 * turns.
+	 */
 	RN_WINDOW_MANY = 16,
 };
 
 struct rn_dev;
 struct rn_qp;
 
-/* A peer window: how many bytes the RC QPs of this device that send to one process have
- * in flight together, and the limit of that number. The process is identified by address
- * and slot. The struct is stored inside one of these QPs, and moves to another one when
- * that QP leaves.
+/* A peer window: the number of bytes that all RC QPs of this device which send to the
+ * same process have in flight together, and its limit. The process is identified by
+ * address and slot. The struct is stored inside one of these QPs, and moves to another
+ * one when that QP leaves.
  */
 struct rn_peer {
 	struct rn_hnode node; /* key: hash of @gid and @slot */
@@ -51,31 +53,40 @@ struct rn_peer {
 	 * all QPs that share the window.
 	 */
 	uint32_t granted;
-	/* Bytes that may be sent in turns although in_flight exceeds the window. */
+	/* Number of bytes that may still be sent in turns although in_flight exceeds the
+	 * window.
+	 */
 	uint32_t replace;
-	/* Timer that gives a turn if nothing is acknowledged; in dev->watches. */
+	/* Timer, in dev->watches: when it expires and nothing was acknowledged, a
+	 * waiting QP gets a turn nevertheless.
+	 */
 	struct rn_timer watch;
 	uint32_t window; /* maximum number of unacknowledged bytes */
-	/* Size in bytes below which the window doubles per round trip. */
+	/* Below this size in bytes, the window doubles per round trip. */
 	uint32_t threshold;
 	/* Number of unacknowledged bytes: the sum of req.in_flight of all QPs that share
 	 * the window.
 	 */
 	uint32_t in_flight;
-	/* Bytes acknowledged since the last growth beyond the threshold. */
+	/* Number of bytes that were acknowledged since the window last grew in a step,
+	 * beyond the threshold.
+	 */
 	uint32_t acked;
 	uint32_t steps;	 /* number of growths beyond the threshold since the last loss */
 	uint32_t cuts;	 /* number of losses for which the window was reduced */
 	rn_ns cut_at;	 /* time of the last of these losses; valid if cuts > 0 */
 	rn_ns grown_at;	 /* time of the last growth beyond the threshold */
-	rn_ns rtt;	 /* estimate of the round trip time, near the longest ones */
+	/* estimate of the round trip time, close to the longest ones measured */
+	rn_ns rtt;
 	rn_ns rtt_least; /* shortest round trip time ever measured; 0: none yet */
-	/* What the last call of rn_dev_peer_holds() has stored: its argument taken in 32
-	 * bits, and the time.
+	/* Argument @taken of the last call of rn_dev_peer_holds(), folded into 32 bits,
+	 * and the time of that call.
 	 */
 	uint32_t taken;
 	rn_ns holds_at;
-	/* Number of bursts that are still to be watched closely after a loss. */
+	/* Number of further bursts (bytes sent in one go) that are watched closely,
+	 * because a packet was lost.
+	 */
 	uint32_t suspicion;
 };
 
@@ -84,12 +95,12 @@ static inline bool rn_window_takes_turns(const struct rn_peer *peer)
 	return peer->waiters >= RN_WINDOW_MANY;
 }
 
-/* Lets the QP, an RC or XRC one, share the window of its peer. The caller calls this at
- * RTR, and when the path has changed.
+/* Lets the RC or XRC QP share the window of its peer. Called when the QP goes to RTR,
+ * and when its path has changed.
  */
 void rn_window_join(struct rn_qp *qp);
-/* Removes the QP, with all that it has in flight, from its peer's window. The caller
- * calls this at RESET, and before it destroys the QP or changes its path.
+/* Removes the QP, with all that it has in flight, from the window of its peer. Called
+ * when the QP goes to RESET, and before it is destroyed or its path changes.
  */
 void rn_window_leave(struct rn_qp *qp);
 
@@ -102,7 +113,7 @@ void rn_window_leave(struct rn_qp *qp);
  */
 bool rn_window_may_send(struct rn_qp *qp, rn_ns now, uint32_t len);
 void rn_window_charge(struct rn_qp *qp, rn_ns now, uint32_t len);
-/* Return: true if this QP could not send another packet now, after sending one of @len
+/* Return: true if this QP could send no further packet for now after a packet of @len
  * bytes.
  */
 bool rn_window_closes(const struct rn_qp *qp, uint32_t len);
@@ -110,7 +121,7 @@ bool rn_window_closes(const struct rn_qp *qp, uint32_t len);
  * send nothing more.
  */
 void rn_window_yield(struct rn_qp *qp);
-/* Removes the QP, which has nothing to send any more, from the queue. */
+/* Removes the QP, which has nothing to send any more, from the queue peer->waiting. */
 void rn_window_withdraw(struct rn_qp *qp);
 /* Subtracts @len bytes that were acknowledged: the window grows, and waiting QPs
  * are scheduled.
@@ -120,22 +131,22 @@ void rn_window_credit(struct rn_qp *qp, rn_ns now, uint32_t len);
  * again. The window does not grow.
  */
 void rn_window_uncharge(struct rn_qp *qp, uint32_t len);
-/* Reduces the window to its minimum, because a NAK, a missing response or a timeout shows
- * a loss. Return: true; false, with nothing changed, if the loss probably has the same
- * cause as one that was counted already.
+/* Called when a NAK, a missing response or a timeout shows that a packet was lost:
+ * reduces the window to its minimum. Return: true; false, with nothing changed, if the
+ * loss probably has the same cause as one that was counted already.
  */
 bool rn_window_loss(struct rn_qp *qp, rn_ns now);
-/* Handles the expiry of the timer of a peer window. */
+/* Called when the timer @watch of a peer window has expired. */
 void rn_window_expire(struct rn_dev *dev, struct rn_timer *watch, rn_ns now);
 
-/* Return: true if the packets of @qp have reached its peer, and so are not lost, but the
- * peer process has not read anything since the last call of this function. See
+/* Return: true if @qp's packets have reached the host of its peer and wait there: the
+ * peer process has read nothing since the last call of this function. See
  * rn_dev_peer_holds().
  */
 bool rn_window_holds(struct rn_qp *qp, rn_ns now);
 
-/* Has the next bursts to @qp's peer watched closely, because a packet was lost on the way
- * to the peer or back.
+/* Called when a packet was lost on the way to @qp's peer or back. The next bursts to
+ * that peer will be watched closely (probe.c).
  */
 void rn_window_suspect(struct rn_qp *qp);
 
@@ -149,15 +160,18 @@ void rn_window_suspect(struct rn_qp *qp);
  */
 bool rn_read_window_open(struct rn_qp *qp, rn_ns now, uint32_t bytes);
 
-/* Adds @bytes, for which @qp has sent a READ request. */
+/* Called when @qp has sent a READ request: adds its @bytes to those outstanding. */
 void rn_read_window_charge(struct rn_qp *qp, uint32_t bytes);
 /* Subtracts @bytes of READ responses that have arrived, or will never arrive. */
 void rn_read_window_credit(struct rn_dev *dev, uint32_t bytes);
 
-/* If it is @qp's turn to use the READ window, gives the turn to the next QP of the queue.
+/* Called when @qp has had its turn to use the READ window: gives the turn to the next QP
+ * that waits. Does nothing if it was not @qp's turn.
  */
 void rn_read_window_yield(struct rn_qp *qp);
-/* Removes @qp, which has no READ requests to send any more, from the queue. */
+/* Removes @qp, which has no READ requests to send any more, from the queue of the READ
+ * window.
+ */
 void rn_read_window_withdraw(struct rn_qp *qp);
 
 #endif /* RN_WINDOW_H */
