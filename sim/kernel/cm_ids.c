@@ -30,8 +30,9 @@ struct board {
 };
 static _Atomic(struct board *) boards;
 
-/* Maps a board, unless it is mapped already. If there is no memory for this, the board is
- * not used: queries then go to rocind, and the program is not told when rocind ends.
+/* Maps a board, unless it is mapped already. If there is no memory for that, the board
+ * is not used. Queries then go to rocind, and the program does not get DEVICE_REMOVAL
+ * when rocind ends.
  */
 void rnk_cm_ids_take_board(int fd)
 {
@@ -50,7 +51,7 @@ void rnk_cm_ids_take_board(int fd)
 		;
 }
 
-/* Returns the board for a channel, or NULL. */
+/* Returns the board on which the ids of the channel are shown, or NULL. */
 static const struct rn_cm_board_memory *board_of(uint64_t channel)
 {
 	const struct board *b = atomic_load(&boards);
@@ -124,7 +125,8 @@ static struct since *find(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 	return node ? *(struct since **)node : NULL;
 }
 
-/* Finds the entry of an id, or makes one. Return: NULL if there is no memory. */
+/* Finds the entry of an id in the tree, or adds one. Return: NULL if there is no memory.
+ */
 static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t number)
 {
 	struct since *s = find(kind, channel, number);
@@ -143,8 +145,8 @@ static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t numb
 
 /* ---- Answers in place of rocind, after it has ended ---- */
 
-/* Returns true if DEVICE_REMOVAL must still be reported for the id. It is reported once
- * for each id that is bound to a device and to which the program has given a uid.
+/* Returns true if DEVICE_REMOVAL has not been reported for the id yet but has to be: it
+ * is reported once for each id that is bound to a device and has a uid.
  */
 static bool is_to_be_told(uint64_t channel, uint32_t number, struct rn_cm_life *life)
 {

@@ -19,13 +19,14 @@
 
 #include "transport/io/rocind/cm_board.h"
 
-/* Maps the board whose descriptor @fd came from rocind. The caller closes @fd. Earlier
- * boards stay mapped, because channels whose ids they show may still be open.
+/* Maps the board (memory in which rocind shows answers about ids) whose descriptor @fd
+ * came from rocind. The caller closes @fd. Earlier boards stay mapped, because channels
+ * whose ids they show may still be open.
  */
 void rnk_cm_ids_take_board(int fd);
 
-/* Reads the data that rocind publishes on its board about id @number of @channel. Return:
- * false if there is none.
+/* Read what rocind shows on its board about id @number of @channel. Return: false if it
+ * shows nothing.
  */
 bool rnk_cm_ids_read(uint64_t channel, uint32_t number, struct rn_cm_answers *out);
 bool rnk_cm_ids_read_life(enum rn_cm_kind kind, uint64_t channel, uint32_t number,
@@ -43,8 +44,8 @@ int rnk_cm_ids_get_event(uint64_t channel, void *out, size_t out_len);
 
 /**
  * rnk_cm_ids_end() - Destroy an id, or leave a group, after rocind has ended
- * @life:	The entry of the id on the board as it was before the command was sent to
- *	rocind, which may have executed the command before it ended; NULL: there was none
+ * @life:	What the board said about the id before the command was sent to rocind;
+ *NULL: nothing. rocind may have executed the command before it ended
  * @out:	Out: struct rdma_ucm_destroy_id_resp; @out_len bytes
  *
  * Return: 0, -ENOSPC (@out_len is too small), -ENODEV (there is no such id or group).

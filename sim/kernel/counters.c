@@ -16,7 +16,7 @@
 #include "redirect.h"
 #include "transport/io/host/runtime_dir.h"
 
-/* Names files of the simulated sysfs: all counters of a port, or one of them. */
+/* A directory of counters in the simulated sysfs: all of its files, or one of them. */
 struct place {
 	const char *dir; /* directory of the counters; dir_len bytes */
 	size_t dir_len;
@@ -25,7 +25,7 @@ struct place {
 	char ibdev[32];
 };
 
-/* Copies the last component of a path of @len bytes. */
+/* Copies the last component of a path of @len bytes to @name. */
 static void copy_last(const char *path, size_t len, char *name, size_t size)
 {
 	size_t begin = len;
@@ -62,9 +62,9 @@ static bool parse_path(const char *path, struct place *p)
 	return !strchr(p->file, '/');
 }
 
-/* Writes a number into a file of the directory, if the file exists. While the file is
- * rewritten, a reader never finds it empty. It becomes shorter only if the number has
- * fewer digits.
+/* Writes a number into a file of the directory, if the file exists. A reader never finds
+ * the file empty meanwhile: it is overwritten, and then cut if the new number has fewer
+ * digits.
  */
 static void write_counter(const struct place *p, const char *name, uint64_t value)
 {

@@ -12,8 +12,9 @@
 #ifndef RNK_COUNTERS_H
 #define RNK_COUNTERS_H
 
-/* Writes the counters of a port, if @path is a directory of counters in the tree, or one
- * of its files. Keeps errno; not a cancellation point.
+/* Writes the present values into the files of a port's counters, if @path is a directory
+ * of counters in the tree (all of them) or one of the files (that one). Keeps errno; not
+ * a cancellation point.
  */
 void rnk_counters_refresh(const char *path);
 

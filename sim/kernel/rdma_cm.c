@@ -53,10 +53,10 @@ static bool read_inode(int fd, ino_t *inode)
 	return true;
 }
 
-/* Returns true if the descriptor of the command socket is still ours. The program may
- * have closed it and opened another file, so the inode is compared. (A bound name could
- * not be used for that: a network namespace has only a million of them, and one user
- * could take all.)
+/* Returns true if the descriptor still is the command socket that was opened. The
+ * program may have closed it and opened another file, so the inode is compared. (The
+ * socket could be given a name for this. But a network namespace has only a million
+ * names for sockets, and one user could take them all.)
  */
 static bool is_there(const struct rnk_cm_path *path)
 {
@@ -86,9 +86,8 @@ static void make_key(void)
 		at_end = (pthread_key_t)-1;
 }
 
-/* Returns true if rocind has closed the other end of the socket. It does so with a
- * command socket when the program has closed the channel, and with all sockets when
- * rocind ends.
+/* Returns true if rocind has closed the other end of the socket. It closes a command
+ * socket when the program has closed the channel, and all sockets when it ends.
  */
 static bool has_gone(int fd)
 {
@@ -139,15 +138,15 @@ static int send_message(int sock, const struct iovec *parts, size_t count, int p
 	return 0;
 }
 
-/* Passes @end, rocind's end of a new command socket, to rocind over the channel. */
+/* Passes @end, rocind's end of a new command socket, over the channel to rocind. */
 static int hand_over(int channel_fd, int end)
 {
 	char byte = 0;
 	const struct iovec iov = { &byte, sizeof(byte) };
 	int rc;
 
-	/* The program may have set O_NONBLOCK for its events; a command must wait
-	 * nevertheless until the socket has room.
+	/* The program may have set O_NONBLOCK on the channel for its events. This
+	 * message must wait nevertheless until the socket has room.
 	 */
 	while ((rc = send_message(channel_fd, &iov, 1, end)) == -EAGAIN)
 		poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1, -1);
@@ -185,8 +184,8 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out)
 		}
 	}
 	pthread_once(&once, make_key);
-	/* This key has the destructor that closes a thread's sockets. Without it, they
-	 * would stay open when the thread ends.
+	/* The destructor of this key closes the thread's command sockets. If the key
+	 * could not be made, they would stay open when the thread ends.
 	 */
 	if (at_end == (pthread_key_t)-1 || pthread_setspecific(at_end, &mine))
 		return -ENOMEM;
@@ -207,7 +206,7 @@ enum {
 	BITS = 64,
 };
 
-/* Bit set: the descriptor may be one of rdma_cm. */
+/* If bit N is set, descriptor N may be one of rdma_cm. */
 static _Atomic uint64_t known[KNOWN_MAX / BITS];
 static atomic_bool any_known;
 
@@ -281,8 +280,8 @@ static int open_by_rocind(void)
 	return fd;
 }
 
-/* Opens a channel. Cancellation is disabled meanwhile: open() is a cancellation point,
- * and a thread that is cancelled there would leak the half-open channel.
+/* Opens a channel, with cancellation disabled: open() is a cancellation point, and a
+ * thread that was cancelled here would leak the half-open channel.
  */
 int rnk_cm_open(int flags)
 {
@@ -309,10 +308,10 @@ struct command;
 typedef int execute_fn(int fd, uint64_t number, struct command *c);
 static execute_fn exchange, answer_by_board, disconnect, destroy, get_event;
 
-/* For each command: whether it names an id or a group and at which offset, whether it has
- * an answer and at which offset the address of the answer is, and the function that
- * executes the command (NULL: exchange()). The function returns 0 or -errno; -ESHUTDOWN:
- * rocind has ended.
+/* Table of commands: whether the command names an id or a group, and at which offset;
+ * whether it has an answer, and at which offset the address of the answer is; the
+ * function that executes it (NULL: exchange()). This function returns 0 or -errno;
+ * -ESHUTDOWN: rocind has ended.
  */
 static const struct kind {
 	bool has_id, has_group, answers;
@@ -362,8 +361,9 @@ static const struct kind {
 #undef BOTH
 };
 
-/* A command that is being executed. The kernel copies from and to the program's memory,
- * so a wrong address in the command gives EFAULT and does not end the program.
+/* A command of the program that is being executed. System calls copy from and to the
+ * addresses that it contains, so a wrong address gives EFAULT and does not end the
+ * program.
  */
 struct command {
 	struct rdma_ucm_cmd_hdr hdr;
@@ -373,7 +373,8 @@ struct command {
 	void *option;
 	void *out;	 /* buffer for the answer; NULL: the command has no answer */
 	uint32_t number; /* number of the id or group that the command is about, if any */
-	int cancel_state; /* cancellation state of the thread before it was disabled */
+	/* cancellation state of the thread before cancellation was disabled */
+	int cancel_state;
 };
 
 static uint64_t value_at(const struct command *c, size_t at, size_t len)
@@ -391,7 +392,9 @@ static void *pointer_at(const struct command *c, size_t at)
 	return (void *)(uintptr_t)value_at(c, at, sizeof(uint64_t));
 }
 
-/* Parses a command. Return: 0 or -errno, in the order of the kernel's checks. */
+/* Parses a command. Checks it in the order in which the kernel does. Return: 0 or
+ * -errno.
+ */
 static int read_command(struct command *c, const void *buf, size_t len)
 {
 	*c = (struct command){ .in = (const uint8_t *)buf + sizeof(c->hdr) };
@@ -422,7 +425,8 @@ static int read_command(struct command *c, const void *buf, size_t len)
 
 		c->call.from = number_of(from);
 		if (!c->call.from && fcntl(from, F_GETFD) >= 0)
-			return -EINVAL; /* it is a descriptor of another device file */
+			/* @from is open, but is not a descriptor of rdma_cm */
+			return -EINVAL;
 	}
 	return 0;
 }
@@ -441,7 +445,7 @@ static int send_command(struct rnk_cm_path *path, struct command *c)
 	return send_message(path->fd, parts, 3, -1);
 }
 
-/* Maps the board whose descriptor came with an answer, if any. */
+/* If a descriptor of a board came with an answer, maps the board. */
 static void take_board(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -473,8 +477,8 @@ static ssize_t receive_one(int path, struct command *c, struct rn_cmdev_answer *
 	return len;
 }
 
-/* Receives the answer. Return: result of the command, 0 or -errno; -ESHUTDOWN: the
- * command socket is closed.
+/* Receives the answer to a command. Return: result of the command, 0 or -errno;
+ * -ESHUTDOWN: the command socket is closed.
  */
 static int receive_answer(int path, struct command *c, struct rn_cmdev_answer *answer)
 {
@@ -511,14 +515,14 @@ static int exchange(int fd, uint64_t number, struct command *c)
 		return rc;
 	rnk_cm_path_close(path);
 	/* rocind is running, but has closed the new command socket, because it has no
-	 * free descriptors.
+	 * descriptors left.
 	 */
 	return has_gone(fd) ? rc : -ENOMEM;
 }
 
-/* Gets an event of the channel. First waits for the byte that announces it, or not if the
- * program has set O_NONBLOCK. If another thread has destroyed the id of the event
- * meanwhile, there may be no event any more.
+/* Executes GET_EVENT: gets an event of the channel. Waits first for the byte that
+ * announces an event, unless the program has set O_NONBLOCK. The event may be gone then,
+ * if another thread has destroyed its id.
  */
 static int get_event(int fd, uint64_t number, struct command *c)
 {
@@ -540,9 +544,9 @@ static int get_event(int fd, uint64_t number, struct command *c)
 
 /* ---- Commands that need data from the board ---- */
 
-/* Copies an answer from the board to the address in the program's memory that the command
- * names. The address may be invalid. Return: result of the command; -ENODATA: rocind must
- * answer.
+/* Copies an answer from the board to the address in the program's memory that the
+ * command contains, which may be invalid. Return: result of the command; -ENODATA:
+ * rocind must answer.
  */
 static int copy_out(const struct command *c, const void *answer, size_t len)
 {
@@ -557,21 +561,21 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Returns the result of a query, if rocind publishes it on its board. Otherwise returns
- * -ENODATA, and rocind must answer the query.
+/* Answers a query from what rocind shows about the id on its board. Return: result of
+ * the command; -ENODATA: the board does not say, so rocind must be asked.
  */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {
 	struct rn_cm_answers shown;
 	uint32_t state;
 
-	/* The data on the board is no longer valid after rocind has ended. */
+	/* What the board says does not count after rocind has ended. */
 	if (!rnk_cm_ids_read(number, c->number, &shown) || has_gone(fd))
 		return -ENODATA;
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_QUERY_ROUTE)
 		return copy_out(c, shown.route, sizeof(shown.route));
-	/* The state in the command is an enum ibv_qp_state, whose INIT is 1; the board's
-	 * first entry is for INIT.
+	/* The state in the command is an enum ibv_qp_state. The board has answers from
+	 * INIT (1) on.
 	 */
 	state = (uint32_t)value_at(c, offsetof(struct rdma_ucm_init_qp_attr, qp_state),
 				   4) -
@@ -581,8 +585,8 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 	return copy_out(c, shown.qp[state], sizeof(shown.qp[state]));
 }
 
-/* Answers a query from the data that the board has about the id (cm_board.h), without a
- * command to rocind, if these data suffice.
+/* Executes a query: from the board if that has the answer, otherwise by a command to
+ * rocind.
  */
 static int answer_by_board(int fd, uint64_t number, struct command *c)
 {
@@ -591,10 +595,11 @@ static int answer_by_board(int fd, uint64_t number, struct command *c)
 	return rc == -ENODATA ? exchange(fd, number, c) : rc;
 }
 
-/* Executes DISCONNECT. If the id has a connection, does not wait until rocind has
- * executed the command. So rocind may execute a later command on another command socket
- * before this one. That is harmless: if the later command migrates the id, rocind still
- * finds the id; if the later command destroys the id, it ends the connection, too.
+/* Executes DISCONNECT. If the id has a connection, returns before rocind has executed
+ * the command. So rocind may execute a later command, which comes by another command
+ * socket, before this one. That does no harm: if the later command migrates the id,
+ * rocind still finds the id; if the later command destroys the id, it ends the
+ * connection, too.
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
@@ -617,9 +622,9 @@ static enum rn_cm_kind kind_of_object(const struct command *c)
 	return c->kind.has_group ? RN_CM_KIND_GROUP : RN_CM_KIND_ID;
 }
 
-/* Lets rocind destroy an id or leave a group. rocind may do so and then end before it
- * answers. So this function reads what the board says about the id before it sends the
- * command, and passes that to rnk_cm_ids_end() if rocind has ended.
+/* Executes a command that destroys an id or leaves a group. rocind may do so and then
+ * end before it answers. So this function reads what the board says about the id before
+ * it sends the command, and passes that to rnk_cm_ids_end() if rocind has ended.
  */
 static int destroy(int fd, uint64_t number, struct command *c)
 {
@@ -634,8 +639,8 @@ static int destroy(int fd, uint64_t number, struct command *c)
 		       : rc;
 }
 
-/* Returns the result of a command that rocind cannot execute because it has ended. For
- * commands that destroy, destroy() does this.
+/* Returns the result of a command that rocind cannot execute because it has ended.
+ * destroy() handles commands that destroy.
  */
 static int result_without_rocind(uint64_t number, const struct command *c)
 {
@@ -646,12 +651,12 @@ static int result_without_rocind(uint64_t number, const struct command *c)
 	if (!c->kind.has_id ||
 	    !rnk_cm_ids_read_life(RN_CM_KIND_ID, number, c->number, &last))
 		return -ENODEV;
-	/* A kernel returns the same errors for an id whose device was removed. */
+	/* The kernel returns these errors for an id whose device was removed. */
 	return last.has_device ? -EIO : -ENODEV;
 }
 
-/* Executes a command that the program writes. Cancellation is disabled, as otherwise the
- * answer could be lost.
+/* Executes a command that the program has written to the device. Cancellation is
+ * disabled meanwhile, because a thread that was cancelled here would lose the answer.
  */
 ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len)
 {

@@ -4,8 +4,8 @@
  * A program that opens the device gets a socket to rocind (rocin/cmdev.h), called a
  * channel. What the program writes to it goes to rocind as a command and is executed
  * there. A descriptor is recognised by the name of its socket, so fork(), dup(), close()
- * and close_range() need no hooks. The descriptors that were returned are remembered only
- * to save a check of all other descriptors.
+ * and close_range() need no hooks. Which descriptors this library has returned is
+ * remembered only so that other descriptors need not be checked.
  *
  * Threads: any.
  */
@@ -30,7 +30,9 @@ enum {
 #define RNK_CM_MODE (S_IFCHR | 0666)
 #define RNK_CM_DEVICE makedev(RNK_CM_MAJOR, RNK_CM_MINOR)
 
-/* Is @mapped the path of the device file rdma_cm in the simulated /dev? */
+/* Returns true if @mapped is the path of the device file rdma_cm in the tree of
+ * simulated files.
+ */
 bool rnk_cm_is_node(const char *mapped);
 
 /**
@@ -64,8 +66,8 @@ ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
 
 /* ---- Command sockets ---- */
 
-/* A command socket (path): the connection by which a thread sends commands to
- * rocind (rocin/cmdev.h).
+/* A command socket (also called path): the connection by which a thread sends commands
+ * of one channel to rocind (rocin/cmdev.h).
  *
  * Each thread has a command socket for each of the few channels that it has used most
  * recently. They are closed when the thread ends. A command socket may be unusable at any
@@ -95,7 +97,7 @@ struct rnk_cm_path {
  */
 int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out);
 
-/* Closes a command socket that rocind has closed. */
+/* Closes a command socket whose other end rocind has closed. */
 void rnk_cm_path_close(struct rnk_cm_path *path);
 
 #endif /* RNK_RDMA_CM_H */

@@ -35,8 +35,9 @@ enum tree_state {
 	ON
 };
 
-/* The thread that changes the state from UNKNOWN or OFF to STARTING writes @path and
- * @len, and then stores ON with release order; readers load the state with acquire order.
+/* @path and @len belong to the thread that has changed the state from UNKNOWN or OFF to
+ * STARTING. It writes them and then stores ON with release order. Readers load the state
+ * with acquire order.
  */
 static struct {
 	_Atomic int state;
@@ -76,7 +77,7 @@ static void fd_path(char buf[static 32], int fd)
 }
 
 /* Stores the path of the tree in the form that realpath() and getcwd() return. If /proc
- * is not mounted, this is the path @given without slashes at its end.
+ * is not mounted, stores the path @given without slashes at its end.
  */
 static void canonicalise(int fd, const char *given)
 {
@@ -131,9 +132,9 @@ void rnk_tree_disable(void)
 	atomic_store(&tree.state, OFF);
 }
 
-/* Reads ROCIN_TREE. If a second thread calls this while the first is reading, the second
- * runs without the tree; this can happen only to a thread that was started before our
- * constructor.
+/* Reads ROCIN_TREE and sets the tree. If another thread is doing that at the same time,
+ * returns without a tree. This happens only to threads that were started before the
+ * constructor of this library ran.
  */
 static bool start(void)
 {
@@ -177,8 +178,9 @@ static const char *find_prefix(const char *norm)
 	return NULL;
 }
 
-/* Adds a component to the normalised path. Returns the new length of the path, or 0 if it
- * is too long to be a prefix of simulated paths.
+/* Adds a component to the normalised path @norm. Returns the new length of the path, or
+ * 0 if it is too long to be one of the prefixes of simulated paths, such as
+ * /sys/class/infiniband.
  */
 static size_t push(char norm[static PREFIX_MAX], size_t len, const char *name, size_t n)
 {
@@ -198,10 +200,10 @@ static size_t pop(char norm[static PREFIX_MAX], size_t len)
 	return len;
 }
 
-/* Splits @path into one of the prefixes of the tree and the unchanged @rest. ".." removes
- * a path component by name until a prefix is complete. This gives the same result as the
- * kernel's way, because /sys, /sys/class and /dev contain no symbolic links on the way to
- * the prefixes. A ".." behind the prefix is left to the kernel.
+/* Splits @path into one of the prefixes of the tree and the unchanged @rest. ".."
+ * removes a path component by name until a prefix is complete. This gives the same
+ * result as in the kernel, because /sys, /sys/class and /dev contain no symbolic links
+ * on the way to the prefixes. A ".." behind the prefix is left to the kernel.
  */
 static const char *split(const char *path, const char **rest)
 {
@@ -265,8 +267,9 @@ const char *rnk_map(const char *path, char *buf, size_t size)
 		return path;
 	prefix_len = strlen(prefix);
 	rest_len = strlen(rest);
-	/* The program may pass a string that another of its threads is changing, so a
-	 * longer string than before is no bug here and must not fail an assertion.
+	/* Another thread of the program may change the string meanwhile. So a string
+	 * that is longer than before is no mistake of this library, and must not fail an
+	 * assertion.
 	 */
 	if (tree.len + prefix_len + rest_len + 1 > size)
 		return path;

@@ -39,9 +39,8 @@ void rnk_tree_disable(void);
  */
 const char *rnk_tree(void);
 
-/**
- * rnk_mapped_size() - Does this path belong to the simulated kernel?
- * @path:	Path as passed by the program; may be NULL, for which 0 is returned
+/* * rnk_mapped_size() - Tell whether a path belongs to the simulated kernel @path: Path
+ * as passed by the program; may be NULL, for which 0 is returned
  *
  * Components "." and "" are skipped and ".." is resolved before the comparison. For most
  * other paths this function looks only at the first character.
@@ -57,13 +56,15 @@ size_t rnk_mapped_size(const char *path);
  */
 const char *rnk_map(const char *path, char *buf, size_t size);
 
-/* Returns the name by which a program knows @path. For a path in the tree, this is the
- * part behind the path of the tree; otherwise it is @path.
+/* Returns the name by which a program knows @path. For a path in the tree of simulated
+ * files, this is the part behind the name of the tree, such as "/sys/class/...".
+ * Otherwise it is @path.
  */
 const char *rnk_unmapped(const char *path);
 
-/* Returns @path itself, or the mapped path in memory that lives until the caller returns.
- * Must not be used inside an argument list, because alloca() must not.
+/* Evaluates to @path, or to the path in the tree to which @path is mapped. Its memory
+ * lives until the calling function returns. Must not be used inside an argument list,
+ * because alloca() must not.
  */
 #define REDIRECT(path)                                                  \
 	({                                                              \

@@ -47,8 +47,8 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 
 /* --------------------------------------------------------- descriptors for events */
 /* Opens @path by libc's functions, not by bare system calls, because ThreadSanitizer
- * tracks descriptors by these functions. If it had not seen a descriptor being opened or
- * closed, it would report a race in the program.
+ * tracks descriptors by these functions. It would report races in the program if it did
+ * not see that a descriptor was opened or closed.
  */
 static int reopen(const char *path)
 {
@@ -97,17 +97,17 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
-	/* If there is no /proc, or this process may not use it (because it is not
-	 * dumpable), the descriptor is made by a FIFO.
+	/* If there is no /proc, or the process may not use it (it is not dumpable), the
+	 * descriptor is opened by means of a FIFO.
 	 */
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);
 	return fd < 0 ? fd : rn_fd_raise(fd);
 }
 
-/* Disables cancellation: open() and close() are cancellation points, but ioctl() is not;
- * if ibv_create_comp_channel() were cancelled there, its unfinished channel would be
- * leaked.
+/* Disables cancellation meanwhile. ioctl(), by which the program comes here, is no
+ * cancellation point, but open() and close() are. A thread that was cancelled in
+ * ibv_create_comp_channel() would leak the channel.
  */
 int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
 {
@@ -151,10 +151,10 @@ static int create_comp_channel(struct ib_uverbs_attr *out)
 	return 0;
 }
 
-/* Answers a command of the old write() interface that comes in an ioctl. libibverbs
- * probes for the ioctl interface by a command that has neither request nor response. The
- * kernel refuses this command as too short, and by that error libibverbs knows that there
- * is an ioctl interface. This function returns the same.
+/* Answers a command of the old write() interface that comes in an ioctl. To find out
+ * whether there is an ioctl interface, libibverbs sends a command that has neither
+ * request nor response. The kernel's error for that (it is too short) says yes. This
+ * function returns the same error.
  */
 static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 {

@@ -13,9 +13,9 @@
 
 #include <stdbool.h>
 
-/* Returns true if this is a request to a device of Rocin. The uverbs devices of Rocin are
- * links to /dev/null (character device 1:3), and nothing else sends a verbs request to
- * that. Keeps errno.
+/* Returns true if this is a request to a device of Rocin. The uverbs devices of Rocin
+ * are links to /dev/null (character device 1:3). No program sends verbs requests to
+ * /dev/null for another reason. Keeps errno.
  */
 bool rnk_is_uverbs_request(int fd, unsigned long request);
 
@@ -35,7 +35,7 @@ bool rnk_is_uverbs_request(int fd, unsigned long request);
  */
 int rnk_uverbs_ioctl(void *arg);
 
-/**
+/* *
  * rnk_event_fd_open() - Open a descriptor for a completion channel or an event queue
  * @proc_fd_dir:	"/proc/self/fd", or another directory in a test
  * @fifo_dir:		Directory for a temporary FIFO where @proc_fd_dir does not work;
@@ -46,8 +46,8 @@ int rnk_uverbs_ioctl(void *arg);
  * SIGPIPE, and O_NONBLOCK set by the program works. The provider opens a file description
  * of its own by /proc/self/fd to write events.
  *
- * The descriptor is close-on-exec and above the three standard ones. Its number is not
- * kept here: the program may close it in any way.
+ * The descriptor is close-on-exec and above the three standard ones. This library does
+ * not remember it, so the program may close it in any way.
  *
  * Return: the descriptor, or -errno (EMFILE, ENFILE, ENOMEM; or why no FIFO could be
  * made). Threads: any; not a cancellation point; keeps no state.

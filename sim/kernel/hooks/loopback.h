@@ -16,7 +16,9 @@
 
 struct rn_netdev;
 
-/* Is @caller, a return address, in libfabric or a provider that it has loaded? */
+/* Returns true if @caller, a return address, is in libfabric or in a provider that
+ * libfabric has loaded.
+ */
 bool rnk_loopback_is_for(const void *caller);
 
 /* Changes the entries of loopback interfaces that have devices of Rocin. For each device,

@@ -35,8 +35,8 @@ static_assert(sizeof(hooks) / sizeof(hooks[0]) == RNK_FN_COUNT, "one row per hoo
 
 /* --------------------------------------- functions before our constructor has run */
 /* Bare system calls, used before the real functions are known. early_open() and
- * early_openat() also serve for open64() and openat64(): with O_LARGEFILE both do
- * the same.
+ * early_openat() are also used for open64() and openat64(), because with O_LARGEFILE
+ * these do the same.
  */
 static int call_openat(int dirfd, const char *path, int flags, mode_t mode)
 {

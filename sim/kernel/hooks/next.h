@@ -28,7 +28,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Exports a hook, or a function that the device looks up by name. */
+/* Exports a hook, or a function that the provider looks up by name with dlsym(). */
 #define RNK_EXPORT __attribute__((visibility("default")))
 
 #define RNK_HOOK(name, version, if_missing) RNK_FN_##name,

@@ -2,14 +2,14 @@
 /* preload.c - the replaced libc functions of the preloaded library: thin wrappers only.
  *
  * The library is preloaded into other people's programs. Each wrapper (hook) asks first
- * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h, netlink/socket.h)
- * belongs to the simulated kernel; otherwise it does what the next definition of the
- * function does, including being a cancellation point. Hooks keep no state, take no lock,
- * allocate nothing but stack, and leave errno to the next function. So fork(), vfork(),
- * exec(), signal handlers and threads need no care here.
+ * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h,
+ * netlink/socket.h) belongs to the simulated kernel; otherwise it does what the next
+ * definition of the function does, including being a cancellation point. Hooks keep no
+ * state, take no lock, allocate nothing but stack, and leave errno to the next function.
+ * So no special code is needed for fork(), vfork(), exec(), signal handlers and threads.
  *
- * Three of them do more if they are called for a file or socket of the simulated kernel:
- * opening rdma_cm (rdma_cm.c), opening counters (counters.c) and requests of RDMA netlink
+ * There are three exceptions, for files and sockets of the simulated kernel: opening
+ * rdma_cm (rdma_cm.c), opening counters (counters.c) and requests of RDMA netlink
  * (netlink/socket.c) ask rocind and allocate memory, so they must not be used in signal
  * handlers.
  *
@@ -61,7 +61,7 @@ __attribute__((constructor(101))) static void start(void)
 /* Each hook that opens a file uses this first. If the file is /dev/infiniband/rdma_cm,
  * the hook returns a descriptor from rnk_cm_open(), because the file in the tree only
  * shows that the device exists. If the file is a counter, its present value is written
- * into it.
+ * into it before it is opened.
  */
 #define BEFORE_OPEN(path, mapped, flags)             \
 	do {                                         \
@@ -440,8 +440,8 @@ RNK_EXPORT char *get_current_dir_name(void)
 	return unmap(NEXT(get_current_dir_name)());
 }
 
-/* glob() is told to open and read directories by our functions (GLOB_ALTDIRFUNC), so the
- * paths that it returns keep their /sys names.
+/* glob() is told to open and read directories by the functions below (GLOB_ALTDIRFUNC),
+ * so the paths that it returns keep their /sys names.
  */
 
 static void *glob_opendir(const char *path)
@@ -490,8 +490,8 @@ static int glob_lstat64(const char *path, struct stat64 *st)
 	return lstat64(path, st);
 }
 
-/* Runs glob() with the functions above and restores the members of @result that it has
- * changed.
+/* Runs glob() with these functions, and then restores the members of @result that were
+ * set for it.
  */
 #define GLOB_IN_TREE(next, pattern, flags, errfunc, result, bits)                      \
 	({                                                                             \
@@ -529,10 +529,10 @@ RNK_EXPORT int glob64(const char *pattern, int flags, int (*errfunc)(const char 
 	return GLOB_IN_TREE(glob64, pattern, flags, errfunc, result, 64);
 }
 
-/* The program's callbacks of the ftw() or nftw() that is running. A callback has no
- * context argument, so they are stored per thread during the walk. Walks may nest. The
- * /sys name of a file is the last part of its path in the tree, so the callback gets a
- * pointer into that path.
+/* The program's callbacks of the running ftw() or nftw(). They are stored per thread
+ * while the walk runs, because a callback has no context argument. Walks may nest. The
+ * callback gets the /sys name of a file, which is the last part of its path in the tree,
+ * so a pointer into that path suffices.
  */
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -616,7 +616,8 @@ RNK_EXPORT int nftw64(const char *path, __nftw64_func_t fn, int descriptors, int
 
 /* Copies the list of roots for fts_open(), with the paths of simulated files replaced by
  * those in the tree. The copy is one block, which the caller must free; fts_open() keeps
- * no pointer to it. Returns NULL if no path is simulated, or if there is no memory.
+ * no pointer to it. Returns NULL if no path belongs to the simulated kernel, or if there
+ * is no memory.
  */
 static char **redirect_roots(char *const *roots)
 {

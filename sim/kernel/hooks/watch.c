@@ -2,12 +2,12 @@
 /* watch.c - replaces libc functions by which a program could disturb the device: those
  * that set signal handlers and masks, and those that close descriptors.
  *
- * The device accesses memory that the program may have unmapped, and notices by SIGSEGV.
- * A program that replaces the device's handler, or blocks the signal, would be killed by
- * the next SIGSEGV. So these hooks call the parts of the device that have such a handler
- * (mem_guard.h) first. Those store the program's handler, and call it after their own.
- * Not covered are system calls that a program makes by itself, and handlers that run with
- * the signals blocked by their sa_mask.
+ * The device may access memory that the program has unmapped, and then gets SIGSEGV,
+ * which it handles. If the program replaced the handler or blocked the signal, the next
+ * SIGSEGV would kill the program. So these hooks first call the parts of the device that
+ * have such a handler (mem_guard.h), which store the program's handler and call it after
+ * their own. Not covered are system calls that a program makes by itself, and handlers
+ * that run with the signals blocked by their sa_mask.
  *
  * Descriptors of the device (own_fd.h) stay open, even if the program closes descriptors
  * that it has not opened: close() of such a descriptor fails with EBADF, as if it were
@@ -29,8 +29,9 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* Registered watches of signal handlers (mem_guard.h). An entry is complete before it is
- * stored here, and is never removed.
+/* The parts of the device that have registered to be told of the program's signal
+ * handlers (mem_guard.h). An entry is complete before it is stored here, and is never
+ * removed.
  */
 static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];
 
@@ -108,15 +109,16 @@ RNK_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction 
 	if (!is_fault(sig))
 		return NEXT(sigaction)(sig, act, old);
 	if (act)
-		set = *act; /* a copy, as @old may point to the same struct as @act */
+		/* @act is copied, because @old may point to the same struct */
+		set = *act;
 	rc = taken(sig, act ? &set : NULL, old) ? 0 : NEXT(sigaction)(sig, act, old);
 	if (rc == 0 && act)
 		tell(sig, &set);
 	return rc;
 }
 
-/* Sets a handler as signal() does, by sigaction(). @flags: flags for sigaction(), which
- * differ between the BSD and the System V variant of signal().
+/* Implements the variants of signal() by sigaction(). @flags: flags for sigaction(),
+ * which differ between the BSD and the System V variant.
  */
 static sighandler_t set_handler(int sig, sighandler_t handler, unsigned flags)
 {
@@ -283,7 +285,7 @@ RNK_EXPORT int swapcontext(ucontext_t *out, const ucontext_t *in)
 
 	mask_changed();
 	rc = NEXT(swapcontext)(out, in);
-	mask_changed(); /* the context may have been resumed in another thread */
+	mask_changed(); /* another thread may have resumed the context */
 	return rc;
 }
 

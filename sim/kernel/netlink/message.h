@@ -4,9 +4,9 @@
  * libmnl does the same, but the preloaded library is loaded into other people's programs
  * and must not bring libraries with it.
  *
- * Attributes are written until a datagram is full; then these functions set @full, and
- * the caller must remove the unfinished message by restoring the length that the datagram
- * had before it. Nothing here does I/O or allocates.
+ * The functions that write set rnk_nl_buf.full when an attribute does not fit into the
+ * datagram. The caller must then remove the unfinished message, by restoring the length
+ * that the datagram had before. Nothing here does I/O or allocates.
  */
 #ifndef RNK_NETLINK_MESSAGE_H
 #define RNK_NETLINK_MESSAGE_H
@@ -29,7 +29,7 @@ struct rnk_nl_buf {
 	_Alignas(struct nlmsghdr) uint8_t data[RNK_NL_DATAGRAM];
 	uint32_t len; /* bytes written, a multiple of NLA_ALIGNTO */
 	uint32_t msg; /* offset of the message that is being written */
-	bool full;    /* some data did not fit since this flag was last cleared */
+	bool full;    /* some data did not fit; the caller clears this */
 };
 
 /* Rounds @len up to the offset where the next message or attribute begins. */
@@ -124,7 +124,7 @@ static inline void rnk_nl_end(struct rnk_nl_buf *b)
 		h->nlmsg_len = b->len - b->msg;
 }
 
-/* An attribute of a request: its bytes, or NULL if the request does not have it. */
+/* An attribute of a request. @data: its bytes; NULL: the request does not have it. */
 struct rnk_nl_attr {
 	const uint8_t *data;
 	uint16_t len;
@@ -170,7 +170,7 @@ static inline bool rnk_nl_u32(const struct rnk_nl_attr *attr, uint32_t *value)
 	return true;
 }
 
-/* Is the value of the attribute this text? */
+/* Returns true if the value of the attribute is @text. */
 static inline bool rnk_nl_is_text(const struct rnk_nl_attr *attr, const char *text)
 {
 	return attr->data && attr->len == strlen(text) + 1 &&

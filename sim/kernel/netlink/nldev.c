@@ -24,7 +24,7 @@
 #include "walk.h"
 
 enum {
-	/* parts of the values in the files cap_mask, state and phys_state of sysfs */
+	/* flags and values in the sysfs files cap_mask, state and phys_state of a port */
 	PORT_CAP_CM = 0x00010000, /* IsCommunicationManagementSupported */
 	PORT_DOWN = 1,
 	PORT_ACTIVE = 4,
@@ -34,7 +34,7 @@ enum {
 	PORTS = 1,   /* number of ports of each device */
 	UVERBS_ABI = 1,
 	CM_ABI = 4,
-	NULL_MAJOR = 1, /* device nodes are /dev/null, see sysfs_tree.h */
+	NULL_MAJOR = 1, /* device nodes are /dev/null, major number 1; see sysfs_tree.h */
 	NULL_MINOR = 3,
 };
 
@@ -47,13 +47,13 @@ struct answer {
 	struct rnk_nl_buf buf;
 	rnk_nl_send_fn *send;
 	void *ctx;
-	/* result of @send, if it has failed; nothing is sent after that */
+	/* error of @send; after an error nothing more is sent */
 	int send_error;
 	uint32_t port_id;
 };
 
-/* Function that answers a command, for one object or for all objects (NLM_F_DUMP).
- * Returns 0 or -errno.
+/* A function that answers one command of RDMA netlink, for one object or for all objects
+ * (NLM_F_DUMP). Returns 0 or -errno.
  */
 typedef int command_fn(struct answer *a);
 
@@ -211,8 +211,8 @@ static int get_system(struct answer *a)
 	 * ("shared": network namespaces share devices).
 	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
-	/* madvise(MADV_DONTFORK) is not needed: the processor copies the data, so no
-	 * hardware keeps pinned pages.
+	/* Programs need no madvise(MADV_DONTFORK) before fork(): the processor copies
+	 * the data, so no hardware keeps pinned pages.
 	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
 	end_answer(a);
@@ -353,7 +353,8 @@ static void put_srq(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 static const struct kind_rules {
 	const char *name;
 	uint16_t command;
-	/* attributes of the list of objects and of one object in it */
+	/* attribute that contains the list of objects, and attribute of one object in it
+	 */
 	uint16_t table, entry;
 	uint16_t number; /* attribute that names one object */
 	bool of_port;	 /* a request for one object must name a port */
@@ -395,7 +396,7 @@ static void put_item(struct rnk_nl_buf *b, const struct kind_rules *r,
 
 /* ---- The requests ---- */
 
-/* Returns the kind of objects that the request is about. */
+/* Returns the kind of object (such as queue pairs) that the request is about. */
 static enum rnk_nl_kind kind_of(const struct answer *a)
 {
 	unsigned op = RDMA_NL_GET_OP(a->request.nlmsg_type);
@@ -608,9 +609,9 @@ static void put_counters(struct answer *a, const struct rnk_nl_device *dev,
 	rnk_nl_unnest(&a->buf, table);
 }
 
-/* Answers requests about counters that are bound to queue pairs. No counter is ever
- * bound: the answer contains the mode RDMA_COUNTER_MODE_NONE, and a request for a counter
- * by its number is refused as not found.
+/* Answers requests about counters that are bound to queue pairs. Rocin binds no
+ * counters, so the answer contains the mode RDMA_COUNTER_MODE_NONE, and a request for a
+ * counter by its number is refused as not found.
  */
 static int get_binding(struct answer *a, const struct rnk_nl_device *dev)
 {
@@ -845,9 +846,9 @@ struct visit {
 	const struct rnk_nl_asker *asker;
 };
 
-/* Executes a request that is no netlink control message. Return: 0 or -errno, for which
- * the caller sends an acknowledgement; -EINTR: the answer ends with NLMSG_DONE, so the
- * caller must send none.
+/* Executes a request that is no netlink control message. Return: 0 or -errno, which the
+ * caller sends in an acknowledgement; -EINTR: this function has sent NLMSG_DONE, so the
+ * caller sends no acknowledgement.
  */
 static int carry_out(struct answer *a)
 {

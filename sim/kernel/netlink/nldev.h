@@ -54,7 +54,9 @@ struct rnk_nl_view {
 	size_t cm_id_count;
 };
 
-/* The program that has sent the request, and the form in which it wants errors. */
+/* The program that has sent the request: the port of its socket, and the form in which
+ * it wants errors.
+ */
 struct rnk_nl_asker {
 	uint32_t port_id;  /* port of the socket; answers have it in nlmsg_pid */
 	bool wants_capped; /* NETLINK_CAP_ACK: errors do not repeat the request */
@@ -62,8 +64,8 @@ struct rnk_nl_asker {
 	bool wants_reasons;
 };
 
-/* Function that gets a datagram of an answer. @data is valid during the call only.
- * Returns 0, or -errno if no more datagrams are to be passed.
+/* Called with each datagram of an answer. @data is valid during the call only. Returns
+ * 0, or -errno if no more datagrams are to be passed.
  */
 typedef int rnk_nl_send_fn(void *ctx, const void *data, size_t len);
 

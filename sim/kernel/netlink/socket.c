@@ -18,9 +18,7 @@
 #include "message.h"
 #include "view.h"
 
-/* Returns true if this is the name of a device of Rocin, or an entry of the directory
- * ("." or "..") that is no device.
- */
+/* Returns true if the directory entry @name is a device of Rocin, or is "." or "..". */
 static bool is_ours(const char *name)
 {
 	static const char prefix[] = "rocin";
@@ -80,13 +78,12 @@ bool rnk_nl_is_ours(int fd)
 	return is;
 }
 
-/* ---- The socket, connected to itself ---- */
+/* ---- The socket, which is connected to itself ---- */
 
 typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* Returns the port number in a netlink address: with @get getsockname(), in the address
- * of the socket; with getpeername(), in that of its peer. Returns 0 if there is no such
- * address.
+/* Returns the port number of a socket: its own with @get getsockname(), its peer's with
+ * getpeername(). Returns 0 if it has none.
  */
 static uint32_t port_of(int fd, name_fn *get)
 {
@@ -105,8 +102,8 @@ static void discard_all(int fd)
 		;
 }
 
-/* Connects the socket to itself, after binding it if the program has not bound it.
- * Returns its port, or 0 with errno.
+/* Connects the socket to itself. Binds it first if the program has not. Returns its
+ * port, or 0 with errno.
  */
 static uint32_t become_own_peer(int fd)
 {
@@ -160,8 +157,8 @@ static int append(struct backlog *b, const void *data, size_t len)
 	return 0;
 }
 
-/* Sends a datagram of an answer to the socket. If the receive buffer is full, or if
- * earlier datagrams wait in the backlog, appends it to the backlog.
+/* Sends a datagram of an answer into the socket's own receive queue. If that is full, or
+ * if earlier datagrams wait, appends the datagram to the backlog.
  */
 static int send_answer(void *ctx, const void *data, size_t len)
 {
@@ -172,9 +169,9 @@ static int send_answer(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* Sends one datagram, as soon as the receive buffer of the socket has room for it.
- * Returns false if the buffer stays full for ten seconds, or if the program has closed
- * the socket.
+/* Sends one datagram as soon as the receive queue of the socket has room for it. Returns
+ * false if the queue stays full for ten seconds, or if the program has closed the
+ * socket.
  */
 static bool send_patiently(int fd, const void *data, size_t len)
 {
@@ -215,8 +212,8 @@ static int start_thread(struct backlog *b)
 	pthread_t thread;
 	int rc;
 
-	/* Blocks all signals in the new thread, so that the program's own threads get
-	 * them.
+	/* All signals are blocked in the new thread, so that it never runs handlers of
+	 * the program.
 	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -228,8 +225,8 @@ static int start_thread(struct backlog *b)
 	return -rc;
 }
 
-/* Starts a thread that sends the waiting datagrams, and gives it a copy of them and a
- * duplicate of the socket's descriptor.
+/* Starts a thread that sends the datagrams that wait. The thread gets a copy of them and
+ * a duplicate of the socket's descriptor.
  */
 static int hand_over(const struct backlog *waiting)
 {

@@ -9,9 +9,10 @@
  * own receive queue, by connecting it to itself and sending. A connected netlink socket
  * takes nothing from others, so other programs on the machine cannot forge an answer.
  *
- * Only sendto() and sendmsg() with an address are answered, which is what libraries of
- * netlink use: other calls that send cannot be told from those of other sockets without
- * a system call each. An answer comes from the socket's own address and not from 0.
+ * Only sendto() and sendmsg() with an address are answered. Netlink libraries use these.
+ * With other calls that send, a system call would be needed each time to tell whether
+ * the socket is one of these. An answer comes from the socket's own address and not from
+ * 0.
  *
  * Threads: any; no state but the socket.
  */
@@ -43,8 +44,8 @@ enum {
  */
 int rnk_nl_open(int type, const char *tree);
 
-/* Returns true if a message to this address may be a request to the kernel. Makes no
- * system call.
+/* Returns true if a message to this address may be a request to the kernel (the caller
+ * then asks rnk_nl_is_ours()). Makes no system call.
  */
 static inline bool rnk_nl_is_to_kernel(const void *addr, socklen_t len)
 {
@@ -54,7 +55,9 @@ static inline bool rnk_nl_is_to_kernel(const void *addr, socklen_t len)
 	       !a->nl_groups;
 }
 
-/* Is this descriptor a socket of RDMA netlink? Keeps errno. */
+/* Returns true if this descriptor is a socket of RDMA netlink that rnk_nl_open() has
+ * opened. Keeps errno.
+ */
 bool rnk_nl_is_ours(int fd);
 
 /**

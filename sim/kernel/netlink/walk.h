@@ -21,7 +21,7 @@ enum rnk_nl_kind {
 	RNK_NL_KIND_COUNT
 };
 
-/* An object; one of the pointers is set, depending on its kind. */
+/* An object. One of the pointers is set; which one depends on the kind of object. */
 struct rnk_nl_item {
 	int32_t pid;
 	uint32_t number;
