@@ -36,7 +36,7 @@ static uint32_t add_pending(struct rn_hook_dev *d, uint64_t tag, void *dst, uint
 		d->pending =
 			reallocarray(d->pending, d->pending_room, sizeof(*d->pending));
 		if (!d->pending)
-			abort(); /* an incomplete recording would be misleading */
+			abort(); /* an incomplete recording would mislead its reader */
 	}
 	d->pending[d->pending_count++] = (struct rn_hook_pending){
 		.number = ++d->last_number, .tag = tag, .dst = dst, .len = len
@@ -44,8 +44,8 @@ static uint32_t add_pending(struct rn_hook_dev *d, uint64_t tag, void *dst, uint
 	return d->last_number;
 }
 
-/* If the pending access that was added last has ended already, removes it. Otherwise
- * stores its number in the record.
+/* If the result of the access @a is PENDING, stores @number in its record. Otherwise the
+ * access has ended: removes the pending access that was added last.
  */
 static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_t number)
 {
@@ -56,7 +56,7 @@ static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_
 }
 
 /* Removes the pending access @number, which has ended, and returns it. If there is no
- * such access, the result has the tag UINT64_MAX, which no QP uses.
+ * such access, returns one with the tag UINT64_MAX, which no QP uses.
  */
 static struct rn_hook_pending take_pending(struct rn_hook_dev *d, uint64_t number)
 {
@@ -72,7 +72,9 @@ static struct rn_hook_pending take_pending(struct rn_hook_dev *d, uint64_t numbe
 	return p;
 }
 
-/* Forgets the destinations of pending accesses of a QP whose memory is freed. */
+/* Called when the memory of a QP is freed: pending accesses of the QP must not write
+ * there any more.
+ */
 static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < d->pending_count; i++)
@@ -82,7 +84,7 @@ static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 
 /* ------------------------------------- memory operations that are recorded */
 /* Stores in the record where the bytes of the access are: in a packet of the call, if
- * @bytes lie in one, else at @bytes.
+ * @bytes point into one, else at @bytes.
  */
 static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
 {
@@ -110,8 +112,8 @@ static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void 
 	}
 }
 
-/* Asks the sink for the result of an access. Returns false if the sink gives none, so the
- * memory has to be accessed.
+/* Asks the sink for the result of an access. Returns false if it has none, so that the
+ * memory must be accessed.
  */
 static bool is_answered(const struct rn_hook_dev *d, struct rn_rec *rec, void *bytes)
 {
@@ -143,8 +145,8 @@ static enum rn_mem_result read_shown(void *ctx, void *dst, rn_iova src, uint32_t
 	struct rn_hook_dev *d = ctx;
 	struct rn_rec rec = { .kind = RN_REC_READ };
 	struct rn_rec_access *a = &rec.u.access;
-	/* The pending access is added before the call, because another thread may see the
-	 * access end before the call returns.
+	/* The pending access is added first, because another thread may report its end
+	 * before the memory operation returns.
 	 */
 	uint32_t number = add_pending(d, tag, dst, len);
 
@@ -263,8 +265,8 @@ static void put_call(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Records RN_CALL_MEM_DONE, which reports that a pending access has ended. Replaces the
- * number by which the memory names the access by the tag that the core has given it.
+/* Records RN_CALL_MEM_DONE, which reports that a pending access has ended. In the call,
+ * replaces the number that the memory was given by the tag of the core.
  */
 static void put_mem_done(struct rn_hook_dev *d, struct rn_call *c)
 {
@@ -312,8 +314,9 @@ static void put_outcome(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Returns how many of the packets fit into one record. The device does the same whether
- * it gets packets in one call or in several, so a call may be split.
+/* Returns how many of the packets of a receive call fit into one record. The call may be
+ * split into several, because the device does the same whether it gets packets in one
+ * call or in several.
  */
 static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 {
@@ -340,7 +343,9 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	struct rn_hook_dev *d = hook;
 
 	if (c->kind == RN_CALL_QP_PACE)
-		/* a new rate limit may make packets ready; no other lone call does */
+		/* a new rate limit may let packets leave; no other lone call has such an
+		 * effect
+		 */
 		d->drained = 0;
 	if (is_lone(c->kind))
 		return c;
@@ -359,9 +364,9 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	return c;
 }
 
-/* Records the end of a transmit call, unless it is superfluous: if earlier calls have
- * found no packet of the requested kinds, this one has found none either, and has changed
- * nothing.
+/* Records the end of a transmit call. Leaves the call out if earlier calls have found no
+ * packet of the requested kinds, because then this one has found none either and has
+ * changed nothing.
  */
 static void end_transmit(struct rn_hook_dev *d, const struct rn_call *c)
 {

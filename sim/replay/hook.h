@@ -9,16 +9,16 @@
  * (player.c). As both use this hook, they get the same records for the same run.
  *
  * Threads: calls of one device are serialised by its caller. Lone calls (RN_REC_LONE:
- * calls that need not wait for the device) may come from other threads meanwhile. They
- * use no member of struct rn_hook_dev that changes.
+ * calls that need not be serialised) may come from other threads at the same time. They
+ * use only members of struct rn_hook_dev that do not change.
  */
 #ifndef RN_REPLAY_HOOK_H
 #define RN_REPLAY_HOOK_H
 
 #include "recording.h"
 
-/* A read or atomic access whose result was PENDING. The tags of the core are not unique,
- * so the memory has got @number in place of the tag.
+/* A read or atomic whose result was PENDING. Several pending accesses may have the same
+ * tag, so the memory was given @number in place of the tag of the core.
  */
 struct rn_hook_pending {
 	uint32_t number;
@@ -38,7 +38,7 @@ struct rn_hook_dev {
 	uint64_t *stats;	    /* counters of the device */
 	const struct rn_call *call; /* call that is being made; NULL: none */
 	/* Bits of enum rn_tx_what: kinds of packets of which the last transmit call has
-	 * found none, if no other call has come since.
+	 * found none. Cleared by any other call.
 	 */
 	unsigned drained;
 	struct rn_hook_pending *pending;
@@ -55,10 +55,10 @@ struct rn_hook_sink {
 	void (*close)(struct rn_hook_sink *s, struct rn_hook_dev *d);
 	/* Receives a record. Returns false if the record is lost. */
 	bool (*put)(struct rn_hook_sink *s, const struct rn_rec *rec);
-	/* NULL, or a function that supplies the result of an access in place of the
-	 * memory. @rec: the access, without its result. @bytes: where to store the bytes
-	 * that a READ, an ATOMIC or a MEM_DONE brings. For an OVERRUN, RN_MEM_DONE means
-	 * that the CQ was full, although it may not seem so now.
+	/* NULL, or a function that gives the result of an access in place of the memory.
+	 * @rec: the access, without its result. @bytes: where the function stores the
+	 * bytes that a READ, an ATOMIC or a MEM_DONE returns. For an OVERRUN, the result
+	 * RN_MEM_DONE means that the CQ counts as full.
 	 */
 	enum rn_mem_result (*answer)(struct rn_hook_sink *s, const struct rn_rec *rec,
 				     void *bytes);
@@ -66,13 +66,13 @@ struct rn_hook_sink {
 	uint64_t (*id)(const void *object);
 };
 
-/* Sends all records to the sink @to from now on. NULL: no records are made. Returns the
- * sink that was set before.
+/* Sends all records to the sink @to from now on; NULL: makes no records any more.
+ * Returns the sink that was in use before.
  */
 struct rn_hook_sink *rn_hook_set(struct rn_hook_sink *to);
 
-/* Frees the data that the hook has stored for a device that was closed, or whose creation
- * failed.
+/* Frees what the hook has allocated for a device. Called when the device was closed, or
+ * when its creation has failed.
  */
 void rn_hook_free(struct rn_hook_dev *d);
 

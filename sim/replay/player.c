@@ -24,14 +24,18 @@
 #include "transport/io/host/log.h"
 
 enum {
-	PROGRESS_EVERY = 65536, /* calls between two reports */
+	/* number of calls between two calls of rn_replay_cfg.progress */
+	PROGRESS_EVERY = 65536,
 	/* maximum number of buckets of a lookup table of the core */
 	TABLE_MAX = 1 << 22,
 	/* number of hash chains in which objects are found by their addresses */
 	CHAINS = 4096,
 };
 
-#define TIME_MAX ((rn_ns)1 << 61) /* ns; sums of a time and a timeout stay below 2^63 */
+/* Times in a file are below this. The sum of a time and a timeout then stays below 2^63
+ * ns.
+ */
+#define TIME_MAX ((rn_ns)1 << 61)
 #define PERIOD_MAX ((rn_ns)1 << 60)
 #define MEMORY_MAX (UINT64_C(8) << 30)
 
@@ -40,7 +44,7 @@ struct object {
 	struct object *next;
 	uint64_t id;
 	enum rn_rec_object kind;
-	/* device of the object; a CQ has none (NULL) until it is used */
+	/* Device to which the object belongs; NULL: a CQ that no device has used yet. */
 	struct device *dev;
 	/* number of objects that use this one and must be destroyed first */
 	unsigned users;
@@ -64,8 +68,8 @@ struct device {
 	/* number of the device's objects, without CQs that are not used */
 	unsigned objects;
 	rn_ns now;
-	/* Arrays of the lookup tables (of QPs, regions, SRQs) that a recorded call has
-	 * enlarged. NULL: the table still has its first array.
+	/* Arrays of the device's lookup tables (of QPs, regions, SRQs), where recorded
+	 * calls have replaced the first array by a larger one; otherwise NULL.
 	 */
 	void **bucket[RN_CALL_TABLE_SRQ + 1];
 };
@@ -80,8 +84,9 @@ struct player {
 	bool stop;
 	uint64_t memory; /* bytes that alloc_block() has given and that are in use */
 	struct device *dev[RN_REC_DEVS];
-	/* For each device: offset in the file behind the last record of that device that
-	 * was compared. Index RN_REC_NO_DEV: the same for calls without a device.
+	/* For each device number: offset in the file behind the last record of this
+	 * device that has been processed. Index RN_REC_NO_DEV: the same for calls
+	 * without a device.
 	 */
 	uint64_t cursor[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
@@ -97,13 +102,14 @@ struct player {
 
 	struct rn_rec expected; /* recorded action that the core should perform next */
 	struct rn_rec_room expected_room;
-	struct rn_rec outcome; /* recorded outcome of the call, if a read has needed it */
+	/* recorded outcome of the call, if it was read in advance */
+	struct rn_rec outcome;
 	struct rn_rec_room outcome_room;
 	uint8_t bytes[RN_REC_MAX];    /* buffer for the record of an action of the core */
 	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
 };
 
-/* Stops the player. Returns false. */
+/* Ends the replay for the reason @end, with the error text @why. Returns false. */
 static bool stop_replay(struct player *p, enum rn_replay_end end, const char *why)
 {
 	if (p->stop)
@@ -114,14 +120,14 @@ static bool stop_replay(struct player *p, enum rn_replay_end end, const char *wh
 	return false;
 }
 
-/* The file is broken: stops the player. Returns false. */
+/* Ends the replay because the file is broken. Returns false. */
 static bool broken(struct player *p, const char *why)
 {
 	return stop_replay(p, RN_REPLAY_BROKEN, why);
 }
 
-/* Allocates zeroed memory. If there is none, or if the file makes the player allocate
- * more than a limit, stops the player and returns NULL.
+/* Allocates zeroed memory. If there is none, or if the objects in the file would need
+ * more than a limit (cfg->max_memory), ends the replay and returns NULL.
  */
 static void *alloc_block(struct player *p, size_t bytes)
 {
@@ -212,8 +218,8 @@ static void remove_object(struct player *p, struct object *o)
 	free_block(p, o);
 }
 
-/* Finds the object @id of the device of the call; if the record names no device, of any
- * device. A CQ is assigned to a device when that device first uses it. Returns NULL if
+/* Finds the object @id. It must belong to the device of the call, if the record names
+ * one. A CQ is assigned to a device when that device first uses it. Returns NULL if
  * there is no such object, because the file is broken.
  */
 static struct object *find_object(struct player *p, enum rn_rec_object kind, uint64_t id)
@@ -254,7 +260,7 @@ static void *object_of(const struct object *o)
 	return o ? (void *)o->mem : NULL;
 }
 
-/* Returns the device of the call. find_objects() has found it. */
+/* Returns the device of the call, which find_objects() has found before. */
 static struct rn_dev *dev_of(const struct player *p)
 {
 	assert(p->d);
@@ -291,9 +297,10 @@ static void grow_table(struct player *p)
 	p->d->bucket[g->table] = bucket;
 }
 
-/* The recorded call reports that a pending access has ended. Returns the number by which
- * the memory knows this access, or 0 if there is none. If the record has the number 0,
- * the access belonged to a QP that was destroyed, and is found by its tag.
+/* For a recorded call that reports the end of a pending access: returns the number that
+ * the memory was given for this access, or 0 if there is none. If the record has the
+ * number 0, the QP of the access was destroyed before, and the access is found by its
+ * tag.
  */
 static uint32_t number_of(const struct player *p)
 {
@@ -348,7 +355,7 @@ static void add_mr(struct player *p)
 	struct rn_mr *mr = object_of(p->o);
 
 	assert(p->d && mr);
-	*mr = *p->rec.u.call.mr; /* the file has the members that rn_mr_init() sets */
+	*mr = *p->rec.u.call.mr; /* the file has those members that rn_mr_init() sets */
 	mr->node.key = mr->lkey >> RN_KEY_INDEX_SHIFT;
 	rn_dev_add_mr(dev_of(p), mr);
 }
@@ -366,7 +373,7 @@ static bool is_power_of_two(uint32_t number, uint32_t max)
 	return number && !(number & (number - 1)) && number <= max;
 }
 
-/* Does the core allow a QP with these attributes? */
+/* Returns true if the core allows a QP with these attributes. */
 static bool may_be_qp(const struct player *p)
 {
 	const struct rn_qp_init *init = &p->qp;
@@ -402,8 +409,8 @@ static bool may_end_access(const struct player *p, const struct rn_rec_mem_done 
 	       (m->number || !rn_dev_has_qpn(dev_of(p), (uint32_t)(m->tag >> 8)));
 }
 
-/* GCC's analyzer does not know that find_objects() has found the device and all objects
- * that this kind of call requires.
+/* GCC's analyzer cannot see that find_objects() has found the device and all objects
+ * that this kind of call needs.
  */
 #ifndef __clang__
 #pragma GCC diagnostic push
@@ -582,9 +589,8 @@ static const struct rn_rec *find_outcome(const struct device *d)
 
 /* --------------------------------------- comparison of actions with the records */
 
-/* Stops the replay with a difference. @is: what the core does now; NULL: it does nothing.
- * The next @n bytes of the file contain what was recorded instead; 0: nothing was
- * recorded.
+/* Ends the replay with a difference. @is: what the core does now; NULL: it does nothing.
+ * @n: length of the record of what it did in the recorded run; 0: it did nothing.
  */
 static void differ(struct player *p, uint8_t number, uint64_t n, const struct rn_rec *is)
 {
@@ -617,7 +623,7 @@ static void count_record(struct rn_replay_result *r, const struct rn_rec *is)
 		r->completions++;
 }
 
-/* Compares what the core does with the next record of its device. */
+/* Called for each action of the core: compares it with the next record of its device. */
 static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 {
 	struct player *p = RN_CONTAINER_OF(s, struct player, sink);
@@ -628,7 +634,8 @@ static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 		return true;
 	count_record(p->r, is);
 	n = next_record(p, is->dev, at, &kind);
-	if (!n) /* the file ends in the middle of this call */
+	/* the file ends within this call, because the recorded program was killed */
+	if (!n)
 		p->r->cut_off = true;
 	else if (*at != p->r->at && rn_rec_info[kind].class == RN_REC_CALL)
 		broken(p, "a call begins within another");
@@ -655,8 +662,8 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 
 /* ----------------------------- memory operations with the recorded results */
 
-/* Stores the bytes that a read returns at @dst. The part that the recorded packet
- * contains comes from there, the rest from the record.
+/* Stores the bytes that a read returns at @dst: those of the recorded packet that
+ * contain them, the rest from the record.
  */
 static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst,
 		      uint32_t len)
@@ -676,8 +683,9 @@ static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst
 		broken(d->p, "a read brought another number of bytes");
 }
 
-/* Returns the recorded result of an access, in place of the memory. If the next record is
- * of another kind, the result does not matter, because compare_next() will report that.
+/* Gives the core the recorded result of an access, in place of the memory. If the next
+ * record is of another kind, any result will do: compare_next() will report the
+ * difference.
  */
 static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 					     const struct rn_rec *is, void *bytes)
@@ -712,8 +720,8 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 	return a->result;
 }
 
-/* The player's device has this function in place of each function of its memory. It is
- * never called, because the hook calls answer_as_recorded() first.
+/* The player's devices have this function in place of each function of their memory. It
+ * is never called, because the hook gets each result from answer_as_recorded().
  */
 static void never(void)
 {
@@ -790,7 +798,7 @@ static bool take_time(struct player *p)
 	return true;
 }
 
-/* Makes the call whose record is at @at again. */
+/* Makes the recorded call at offset @at again. */
 static bool replay_call(struct player *p, uint64_t at, uint64_t len)
 {
 	uint8_t number = p->rec.dev;
@@ -806,7 +814,8 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t len)
 	p->cursor[number] = at;
 	if (!take_time(p) || !make_call(p))
 		return false;
-	if (p->cursor[number] == at) /* the call has made no record */
+	/* the call was not recorded by the hook (it is left out as superfluous) */
+	if (p->cursor[number] == at)
 		differ(p, number, len, NULL);
 	if (p->d && !p->d->shown)
 		free_dev(p->d);
@@ -842,7 +851,7 @@ static bool step(struct player *p, uint64_t *at)
 		return replay_call(p, begin, (uint64_t)n) && !p->stop;
 	if (p->rec.kind == RN_REC_LIMIT)
 		p->r->limited = true;
-	/* the record is not part of any call that was made */
+	/* the record is part of no call that was made */
 	else if (begin >= p->cursor[p->rec.dev])
 		return broken(p, "part of a call stands alone");
 	return true;

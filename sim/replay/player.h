@@ -48,7 +48,7 @@ struct rn_replay_result {
 	uint64_t at;	/* offset of the record of that call in the file */
 	uint64_t packets_in, packets_out, completions, accesses;
 	rn_ns first, last; /* times of the first and the last call that has a time */
-	/* the file ends within a call, since the recorded program was ended there */
+	/* the file ends within a call, because the recorded program was killed there */
 	bool cut_off;
 	bool limited; /* the file had reached its size limit while the program went on */
 };

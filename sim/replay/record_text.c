@@ -46,8 +46,8 @@ static bool is_zero(const uint8_t *data, uint64_t len)
 	return len == 0;
 }
 
-/* Appends a field of the record as text. Leaves out fields that are 0, and the time,
- * which another function appends.
+/* Called for each field of the record: appends it as text. Leaves out fields that are 0,
+ * and the time, which is appended elsewhere.
  */
 static void see(void *arg, const char *name, uint64_t value, const uint8_t *data)
 {
@@ -69,8 +69,8 @@ static void see(void *arg, const char *name, uint64_t value, const uint8_t *data
 }
 
 /* --------------------------------------------------------- packets as text */
-/* Makes a packet from the @len bytes at @data. If @sealed, the bytes end with an ICRC;
- * otherwise this function adds one. Returns false if the bytes cannot be a packet.
+/* Makes a packet from the @len bytes at @data. @sealed: the bytes end with an ICRC;
+ * false: this function appends one. Returns false if the bytes cannot be a packet.
  */
 static bool make_packet(struct rn_scene_packet *p, const struct rn_flow *flow,
 			const uint8_t *data, uint32_t len, bool sealed)
@@ -119,7 +119,7 @@ struct list {
 	struct seen seen[FIELDS];
 };
 
-/* Appends the value of a field to the text: a number, or up to eight of its bytes, from
+/* Appends the value of a field to the text: a number, or up to eight bytes of it from
  * byte @at on.
  */
 static void add_value(const struct seen *s, uint64_t at, char *text, size_t size)
@@ -168,7 +168,7 @@ static bool is_equal(const struct seen *a, const struct seen *b)
 	return !a->data || memcmp(a->data, b->data, a->value) == 0;
 }
 
-/* Adds the header fields in which two packets differ. */
+/* Stores in @r the header fields in which two packets differ. */
 static void compare_packets(const struct rn_rec_packet *a, const struct rn_rec_packet *b,
 			    struct rn_replay_result *r)
 {
@@ -208,8 +208,8 @@ void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
 }
 
 /* -------------------------------------------------------- text of a record */
-/* Appends the text of a received packet. If the ends send no ICRCs, leaves out the bytes
- * that are in place of the ICRC.
+/* Appends the text of a received packet. If the two ends have agreed to send no ICRCs,
+ * leaves out the bytes in their place.
  */
 static void add_received(struct out *o, const struct rn_rx *rx)
 {

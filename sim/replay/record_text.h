@@ -6,7 +6,7 @@
 #include "player.h"
 
 /* Describes a record like "post_send id=0x55d0 wr_id=1 ...". Fields that are 0 are left
- * out; packets are described as in scenarios; of other bytes the first few are shown. The
+ * out; packets are written as in scenarios, and of other bytes only the first few. The
  * text is cut off if it is too long.
  */
 void rn_rec_text(const struct rn_rec *rec, char *text, size_t size);

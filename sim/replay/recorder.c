@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recorder.c - the file of a recording, to which the hook (hook.h) sends its records.
  *
- * No function needs to be called: a program that is linked with rn_recorder has a hook
- * in its core when it is loaded. recording.h describes the contents of the file.
+ * No function needs to be called: a constructor installs the hook in the core of each
+ * program that is linked with rn_recorder. recording.h describes the contents of the
+ * file.
  *
  *   ROCIN_RECORD        the file, named as rn_free_name_open() says
  *   ROCIN_RECORD_LIMIT  size of the file at which the recording ends, in bytes; the run
@@ -69,7 +70,7 @@ static void close_window_locked(void)
 	file.size = 0;
 }
 
-/* Reports that the recording ends early. */
+/* Reports on stderr that the recording ends early. */
 static void fail_locked(const char *why)
 {
 	file.failed = true;
@@ -79,7 +80,9 @@ static void fail_locked(const char *why)
 
 static const char *const was_cut = "its file was made shorter by somebody";
 
-/* Ends the recording: cuts off the allocated space that was not used. */
+/* Ends the recording. Cuts the file to the bytes that were written, because blocks are
+ * allocated in advance.
+ */
 static void finish_locked(void)
 {
 	uint64_t end = file.base + file.used;
@@ -124,9 +127,8 @@ static int allocate_locked(uint64_t base, size_t need, size_t *size)
 	return rc;
 }
 
-/* Maps the next part of the file as the window, beginning with the page of the first
- * unused byte. The window has room for at least @len more bytes. Returns false if that
- * fails.
+/* Maps the next part of the file, from the page of the first unused byte on, as the
+ * window. The window has room for at least @len more bytes. Returns false if that fails.
  */
 static bool next_window_locked(size_t len)
 {
@@ -150,8 +152,8 @@ static bool next_window_locked(size_t len)
 }
 
 /* Appends the first @len bytes of @scratch to the file. Returns false if that fails. The
- * thread may be inside a guarded access already, because a trapped access of the program
- * may be what is recorded.
+ * thread may be within a guarded access (mem_guard.h) already: the call that is recorded
+ * may come from the handler of a fault of the program.
  */
 static bool copy_locked(size_t len)
 {
@@ -245,7 +247,8 @@ static bool put_header_locked(void)
 	return append_locked(rn_rec_put_header(&h, file.scratch, RN_REC_MAX));
 }
 
-/* In a fork() child: closes the file of the parent. The child may open a file of its own.
+/* Called in a fork() child: closes the parent's file. The child may open a file of its
+ * own.
  */
 static void forget_parent_locked(void)
 {
@@ -339,8 +342,8 @@ static struct rn_hook_sink file_sink = {
 };
 
 /* ------------------------------------------------ start and end of the program */
-/* In a fork() child: makes the lock usable, because another thread of the parent may have
- * held it at the fork.
+/* Called in a fork() child: makes the lock usable, which another thread of the parent
+ * may have held at the fork.
  */
 static void after_fork(void)
 {
@@ -358,8 +361,8 @@ static void __attribute__((constructor)) begin_with_program(void)
  */
 static void __attribute__((destructor(101))) end_with_program(void)
 {
-	/* A thread that was ended while it held the lock never releases it, so this
-	 * thread must not wait for the lock.
+	/* A thread that was killed while it held the lock never releases it, so this one
+	 * must not wait for the lock.
 	 */
 	if (pthread_mutex_trylock(&file.lock) != 0)
 		return;

@@ -2,8 +2,8 @@
 /* recording.c - converts records to bytes and back.
  *
  * One description of the fields of each kind is used to write, read and list them. Every
- * argument of the core has a field here: the test unit.record-complete checks that. A new
- * field also needs a new RN_REC_VERSION.
+ * argument of a call into the core has a field in it, as the test unit.record-complete
+ * checks. A new field also needs a new RN_REC_VERSION.
  */
 #include "recording.h"
 
@@ -15,7 +15,7 @@
 static const uint8_t magic[8] = { 'r', 'o', 'c', 'i', 'n', 'r', 'e', 'c' };
 
 /* ------------------------------------------------------------ table of fields */
-/* A member of a structure, or a structure to which a member points. */
+/* Describes a member of a structure, or data to which a member points. */
 struct rn_rec_field {
 	const char *name; /* name of the field; NULL: end of the list */
 	enum {
@@ -36,12 +36,12 @@ struct rn_rec_field {
 	uint16_t size; /* bytes of the member, or of a structure to which it points */
 	/* offsets of other members of the structure; see enum above */
 	uint16_t other, flags;
-	/* NUMBER: the maximum value; 0: every value that fits into the field. ARRAY: the
+	/* NUMBER: the maximum value; 0: each value that the member can hold. ARRAY: the
 	 * maximum number of elements; a longer array is not recorded.
 	 */
 	uint16_t max;
-	/* Fields of the structure to which the member points. An OPTION without any is
-	 * recorded only as the flag.
+	/* Fields of the structure to which the member points. Of an OPTION without any,
+	 * only the flag is recorded.
 	 */
 	const struct rn_rec_field *fields;
 };
@@ -51,8 +51,9 @@ struct rn_rec_field {
 
 /* clang-format off */
 /* NOLINTBEGIN(bugprone-macro-parentheses): names of members need no parentheses. */
-/* These macros describe members of the structure S. F: a member. N: a member that has
- * another name in the file. The other macros: data to which a member points.
+/* These macros describe members of the structure S. F: a number. N: a number that has
+ * another name in the file than in the structure. The other macros: other types, and
+ * data to which a member points.
  */
 #define F(m) N(m, m)
 #define N(n, m) { .name = #n, .type = NUMBER, .at = offsetof(S, m), .size = SIZE_OF(S, m), .max = MAX_OF(S, m) }
@@ -107,7 +108,7 @@ LIST(qp_attr, F(state), F(cur_state), F(path_mtu), F(qkey), F(rq_psn), F(sq_psn)
 #define S struct rn_av
 LIST(av_fields, AV());
 #undef S
-/* The address of inline data is not recorded, as it means nothing outside of the call. */
+/* The address of inline data is not recorded, because it means nothing after the call. */
 #define S struct rn_sge
 LIST(sge, F(addr), F(len), F(lkey));
 LIST(inline_sge, F(len), F(lkey));
@@ -140,8 +141,9 @@ LIST(now, F(now));
 LIST(id, F(id));
 LIST(result, F(result));
 
-/* Descriptions of the kinds of records. For a call, the description contains: whether it
- * has a time, the role of the object, the record of the outcome, and the fields.
+/* Table of the kinds of records. A row about a call says whether the call has a time,
+ * what it does with its object (role), of which kind the object is, which record has the
+ * outcome, and which fields there are.
  */
 #define KIND(kind, text, type, ...) [RN_REC_##kind] = { .name = text, .class = RN_REC_##type, __VA_ARGS__ }
 #define SHOWN(kind, text, type, time, what, about, end, ...) [RN_CALL_##kind] = { .name = text, \
@@ -243,7 +245,8 @@ enum {
 	MORE = 1 << GROUP,
 };
 
-/* State of writing, reading or listing the fields of a record. */
+/* The state while the fields of a record are written (PUT), read (GET) or listed (SEE).
+ */
 struct visit {
 	enum {
 		PUT,
@@ -263,7 +266,7 @@ struct visit {
 	void *arg;
 };
 
-/* Returns the position of the next @len bytes, and moves behind them. Returns NULL if
+/* Returns the position of the next @len bytes, and advances beyond them. Returns NULL if
  * there are fewer.
  */
 static uint8_t *take(struct visit *v, size_t len)
@@ -289,8 +292,8 @@ static void put_number(struct visit *v, uint64_t value)
 		*to = (uint8_t)value;
 }
 
-/* Reads a number that is stored in memory in @size bytes. It must be written in the file
- * in its shortest form; any other form fails.
+/* Reads a number that has @size bytes in memory. The file must have it in its shortest
+ * form; otherwise reading fails.
  */
 static uint64_t get_number(struct visit *v, size_t size)
 {
@@ -341,8 +344,8 @@ static uint64_t load(const void *at, size_t size)
 /* NOLINTBEGIN(misc-no-recursion): no deeper than the table */
 static void visit_fields(struct visit *v, void *s, const struct rn_rec_field *f);
 
-/* Writes, reads or lists a number that has @size bytes in memory. It may be at most @max,
- * unless @max is 0. Returns its value.
+/* Writes, reads or lists a number that has @size bytes in memory. @max: its maximum
+ * value; 0: no limit. Returns its value.
  */
 static uint64_t visit_number(struct visit *v, const char *name, void *at, size_t size,
 			     uint64_t max)
@@ -362,7 +365,9 @@ static uint64_t visit_number(struct visit *v, const char *name, void *at, size_t
 	return value;
 }
 
-/* Visits @len bytes at *@data. GET: *@data is made to point into the input. */
+/* Writes, reads or lists @len bytes at *@data. For GET, sets *@data to the bytes in the
+ * input.
+ */
 static void visit_bytes(struct visit *v, const char *name, const uint8_t **data,
 			size_t len)
 {
@@ -391,7 +396,8 @@ static_assert(RN_REC_RX_MAX * (sizeof(struct rn_rx) + sizeof(struct rn_flow) + 8
 		      sizeof(struct rn_rec_room),
 	      "a RECEIVE has the most structures");
 
-/* Visits @count structures at *@at. With GET, takes room for them first. */
+/* Writes, reads or lists @count structures at *@at. For GET, takes room for them first.
+ */
 static void visit_structures(struct visit *v, void **at, size_t size, size_t count,
 			     const struct rn_rec_field *f)
 {
@@ -410,8 +416,8 @@ static void visit_structures(struct visit *v, void **at, size_t size, size_t cou
 		visit_fields(v, first + i * size, f);
 }
 
-/* Writes, reads or lists the SGE list of a work request and its inline data. The core
- * reads no more bytes of the inline data than these.
+/* Writes, reads or lists the SGE list of a work request and its inline data. Of the
+ * inline data, these are all bytes that the core reads.
  */
 static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s,
 		       uint32_t count)
@@ -433,7 +439,7 @@ static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s
 	}
 }
 
-/* Visits the data to which the member at @at points. */
+/* Writes, reads or lists the data to which the member @f of structure @s points. */
 static void visit_pointer(struct visit *v, const struct rn_rec_field *f, uint8_t *s)
 {
 	void **at = (void **)(s + f->at);
@@ -498,7 +504,7 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room)
 		return 0;
 	v.at = out + RN_REC_HEAD;
 	v.left = room - RN_REC_HEAD;
-	/* Writing does not change the record. */
+	/* Writing only reads the record. */
 	visit_record(&v, (struct rn_rec *)rec);
 	if (v.failed)
 		return 0;
@@ -515,7 +521,9 @@ ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *num
 
 	*kind = RN_REC_END_OF_FILE;
 	if (left < RN_REC_HEAD)
-		/* too short for a record; the file's allocated space may end like this */
+		/* Too short for a record. After a crash a file may end with space that
+		 * was allocated in advance.
+		 */
 		return 0;
 	len = in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
 	      (uint32_t)in[3] << 24;

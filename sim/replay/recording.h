@@ -9,9 +9,10 @@
  * program.
  *
  * The record of a call is written before the call is made. So if the core ends the
- * program, the last call in the file has caused that. Calls whose device the core does
- * not know, or which need not wait for it (RN_REC_LONE), make no accesses to memory; each
- * is one record, written after the call.
+ * program, the last call in the file has caused that. Calls whose arguments do not say
+ * for which device they are, and calls that need not be serialised with others of the
+ * device (RN_REC_LONE), access no memory. Each of them is one record, written after the
+ * call.
  *
  * The file is kept small without losing anything:
  * - bytes that the core moves between memory and a packet are in the packet only (struct
@@ -90,7 +91,7 @@ enum rn_rec_object {
 	RN_REC_MCAST,
 };
 
-/* The role of the object in a call. */
+/* What a call does with its object: uses it, creates it or destroys it. */
 enum rn_rec_role {
 	RN_REC_USE,
 	RN_REC_MAKE,
@@ -106,7 +107,7 @@ struct rn_rec_info {
 	/* calls: kind of the object that rn_rec.id identifies */
 	enum rn_rec_object object;
 	/* For a call: kind of the record that contains its outcome. RN_REC_RESULT for a
-	 * lone call: its own record contains the result.
+	 * lone call (RN_REC_LONE), whose own record contains the result.
 	 */
 	enum rn_rec_kind outcome;
 	const struct rn_rec_field *fields;
@@ -122,9 +123,10 @@ struct rn_rec_access {
 	uint32_t len;
 	struct rn_mem_attr attr;
 	uint64_t tag;
-	/* Not 0: the data is in a packet, from byte @offset on. For a write, the packet
-	 * is number @packet - 1 of the RECEIVE; for a read, @packet is 1 and the packet
-	 * is the one that is being built. 0: the data is at @data.
+	/* @packet not 0: the data is in a packet, from byte @offset on. For a write,
+	 * that is packet number @packet - 1 of the recorded receive call. For a read,
+	 * @packet is 1, and it is the packet that the call builds. @packet 0: the data
+	 * is at @data.
 	 */
 	uint32_t packet, offset;
 	enum rn_mem_result result;
@@ -140,8 +142,8 @@ struct rn_rec_mem_done {
 	uint64_t tag;
 	enum rn_mem_result result;
 	uint32_t number; /* number of the access that has ended; 0: not known */
-	/* If the result is DONE: the bytes that a read has read, or the old value that an
-	 * atomic has returned.
+	/* If the result is DONE: the bytes that were read, or the old value that an
+	 * atomic returns.
 	 */
 	const uint8_t *data;
 	uint32_t len;
@@ -199,8 +201,8 @@ struct rn_rec_header {
 	uint32_t rocin_len, command_len, fault_len;
 };
 
-/* Writes @rec at @out. Return: number of bytes, head included; 0 if the record needs more
- * than @room.
+/* Writes @rec at @out. Return: number of bytes, including those before the fields
+ * (RN_REC_HEAD); 0 if @room bytes are too few.
  */
 size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
 
@@ -221,8 +223,8 @@ ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec,
  */
 ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *number);
 
-/* Function that is called for a field of a record. If @data is NULL, @value is the number
- * in the field. Otherwise the field contains the @value bytes at @data.
+/* Called with a field of a record. @data NULL: the field is the number @value. Otherwise
+ * it consists of the @value bytes at @data.
  */
 typedef void rn_rec_see(void *arg, const char *name, uint64_t value, const uint8_t *data);
 

@@ -10,8 +10,8 @@
 #include "scenario.h"
 
 enum {
-	/* The memory of receive N is at offset (N - 1) * RECV_ROOM bytes in region r,
-	 * unless the line says otherwise.
+	/* Receive N gets the memory at offset (N - 1) * RECV_ROOM of region r, unless
+	 * the line says otherwise.
 	 */
 	RECV_ROOM = 4096,
 };
@@ -85,7 +85,8 @@ struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 	};
 }
 
-/* Returns the RN_ATTR_* flags that the step to state @to requires for this QP type. */
+/* Returns the RN_ATTR_* flags that modify needs to bring a QP of this type to state @to.
+ */
 static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 {
 	bool ud = type == RN_QPT_UD;
@@ -154,8 +155,8 @@ struct rn_scn_line rn_scene_revived(const struct rn_scn_object *o,
 	return line;
 }
 
-/* Returns the SGE of a request of @len bytes. Its memory is at the address that the line
- * gives; if it gives none, at @offset in region @mr.
+/* Returns the SGE of a request of @len bytes: at the address that line @l gives, or at
+ * @offset in region @mr if it gives none.
  */
 static struct rn_sge sge_of(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			    uint64_t len, unsigned mr, uint64_t offset)

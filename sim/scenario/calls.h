@@ -15,8 +15,8 @@ struct rn_scene_send {
 	struct rn_av av;
 };
 
-/* Returns the ACK timeout code of a queue pair, 5 bits, increased by @n->slower. Code 0,
- * which means no timeout, stays 0.
+/* Returns the ACK timeout code (5 bits) that line @l gives for a queue pair, increased
+ * by @n->slower. Code 0, no timeout, stays 0.
  */
 uint8_t rn_scene_timeout(const struct rn_scene_names *n, const struct rn_scn_line *l);
 
@@ -41,17 +41,17 @@ int rn_scene_bring_up(enum rn_qp_type type, struct rn_qp_attr attr, unsigned qp,
 				    uint32_t mask),
 		      void *ctx);
 
-/* Returns the declaration of a queue pair. The fields that the line @l, a `revive`, gives
- * replace those of the declaration.
+/* Returns the declaration of a queue pair as a line `revive` (@l) changes it: fields
+ * that @l gives replace those of the declaration.
  */
 struct rn_scn_line rn_scene_revived(const struct rn_scn_object *o,
 				    const struct rn_scn_line *l);
 
-/* Fills in the work request of a line `post`; @out->wr points into @out. */
+/* Fills in @out for a line `post`. The pointers of @out->wr point into @out. */
 void rn_scene_send_wr(const struct rn_scenario *s, const struct rn_scene_names *n,
 		      const struct rn_scn_line *l, struct rn_scene_send *out);
 
-/* Returns the memory that a line `recv` posts for the message. */
+/* Returns the SGE of the memory that a line `recv` posts. */
 struct rn_sge rn_scene_recv_sge(const struct rn_scene_names *n,
 				const struct rn_scn_line *l);
 

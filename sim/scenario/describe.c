@@ -72,8 +72,8 @@ void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *bu
 	describe(name ? name : "unknown opcode", l, fields, buf, size);
 }
 
-/* Fields that have the value which they have in every CM message, and empty private data,
- * are left out.
+/* Leaves out fields that have the same value in every CM message, and empty private
+ * data.
  */
 void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 		     size_t size)
@@ -93,8 +93,8 @@ void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 	describe(rn_scn_word_of(rn_scn_mads, l->opcode), l, fields, buf, size);
 }
 
-/* Returns the fields of a packet that are to be written. Those with the usual value are
- * left out.
+/* Returns the fields of the packet @l that the text shows. Fields with the usual value
+ * are left out.
  */
 static rn_scn_set worth_saying(const struct rn_scn_line *l)
 {

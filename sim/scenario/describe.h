@@ -5,8 +5,8 @@
 
 #include "scene.h"
 
-/* Writes the fields of @l that are in the set @fields as text, such as "RC_ACK psn 100
- * nak psn_seq msn 0".
+/* Writes the fields of @l that are in @fields as text, such as "RC_ACK psn 100 nak
+ * psn_seq msn 0".
  */
 void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 			size_t size);

@@ -166,8 +166,8 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 	};
 }
 
-/* Completes the packet of line @l, whose last byte is before @p: sets its addresses and
- * its ICRC, and damages it as the line demands.
+/* Completes the packet of line @l. @p: address behind its last byte. Sets the addresses
+ * and the ICRC, and damages the packet if the line asks for that.
  */
 static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		 struct rn_scene_packet *out, uint8_t *p)
@@ -182,7 +182,8 @@ static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		rn_icrc_seal(&out->flow, (uint16_t)rn_scn_get(l, RN_F_ID, 0), out->bytes,
 			     out->len);
 	else
-		rn_put_le32(p, 0); /* a packet without a BTH cannot have a correct ICRC */
+		/* there is no BTH, so no value of the ICRC would be correct */
+		rn_put_le32(p, 0);
 	if (rn_scn_has(l, RN_F_BAD_ICRC))
 		p[3] ^= 1;
 	out->len += RN_ICRC_LEN;
@@ -199,7 +200,8 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 	uint8_t *p = put_bth(out->bytes, n, l, len);
 
 	if (len > RN_MTU_MAX + 32)
-		len = RN_MTU_MAX + 32; /* longer than any device accepts */
+		/* a packet that is longer than any device accepts */
+		len = RN_MTU_MAX + 32;
 	p = put_extensions(p, n, l, len);
 	for (uint32_t i = 0; i < len; i++)
 		*p++ = rn_scene_payload(psn, i);
@@ -335,8 +337,8 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 	put(l, RN_F_TOS, p->flow.tclass);
 	put(l, RN_F_SPORT, p->flow.sport);
 	put_flag(l, RN_F_SE, bth.solicited);
-	/* In a packet with an AETH, `ack` says that the AETH is an ACK, not that one
-	 * is requested.
+	/* In a packet with an AETH, the field `ack` says that the AETH is an ACK. In
+	 * others, it is the AckReq bit.
 	 */
 	put_flag(l, RN_F_ACK, bth.ack_req && !(op->flags & RN_OP_AETH));
 	put_flag(l, RN_F_FECN, bth.fecn);
@@ -348,10 +350,13 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 		       : 0;
 }
 
-/* -------------------------------------------------- fields that a line expects */
-/* Returns the set of fields that are compared. If a line about a packet with an AETH
- * gives no syndrome, it expects an ACK, so the syndrome is compared. The length is always
- * compared.
+/* Returns the set of fields in which the packet must agree with the line: those that the
+ * line gives, and the length. If a line about a packet with an AETH gives none of nak,
+ * rnr and syndrome, it expects an ACK, and that is compared, too.
+ */
+/* Returns the set of fields in which the packet must agree with the line: those that the
+ * line gives, the length, and the syndrome if the packet has an AETH (without a
+ * syndrome, the line expects an ACK).
  */
 static rn_scn_set wanted_fields(const struct rn_scn_line *l)
 {
@@ -370,8 +375,8 @@ static uint64_t wanted_value(const struct rn_scene_names *n, const struct rn_scn
 			     enum rn_scn_field f)
 {
 	if (!rn_scn_has(l, f))
-		/* Only two fields are compared although the line does not give them:
-		 * `ack`, whose value was set above, and `len`.
+		/* Two fields are compared although the line does not give them: `ack`,
+		 * which must be 1 then, and `len`, which must be 0.
 		 */
 		return f == RN_F_ACK;
 	return rn_scene_value(n, l, f);
@@ -404,15 +409,16 @@ enum {
 #define PEER_GUID UINT64_C(0x0200000000000099)
 #define PEER_TID UINT64_C(0x7e57000000000000)
 
-/* Position of a field in a MAD: number of its first bit, counted from the first byte of
- * the MAD, and its width in bits.
+/* Where a field is in a MAD: number of its first bit, counted from the beginning of the
+ * MAD, and its width in bits.
  */
 struct place {
 	uint8_t field; /* enum rn_scn_field */
 	uint16_t bit, width;
 };
 
-/* A position by byte and bit within the message, as the tables of chapter 12 count them.
+/* Where a field is, by byte and bit within the message behind the MAD header, as the
+ * tables of chapter 12 count.
  */
 #define AT(byte, bit, width, field)                                          \
 	{                                                                    \
@@ -493,9 +499,9 @@ static const struct place apr[] = {
 	{ 0 },
 };
 
-/* A kind of message. Offsets and lengths are in bytes and are counted in the message; 0:
- * the message has no such part. @question: kind of message that a message of this kind
- * answers; 0: none.
+/* A kind of CM message. Offsets and lengths are in bytes, from the beginning of the
+ * message behind the MAD header; 0: the message has no such part. @question: the kind of
+ * message to which this kind is an answer; 0: none.
  */
 static const struct layout {
 	const struct place *places;
@@ -538,8 +544,8 @@ static uint64_t get_bits(const uint8_t *mad, const struct place *at)
 	return value;
 }
 
-/* Writes a field of a MAD. If the value is too large for the field, its highest bits are
- * lost.
+/* Writes a field of a MAD. If the value has too many bits for the field, its highest
+ * bits are lost.
  */
 static void put_bits(uint8_t *mad, const struct place *at, uint64_t value)
 {
@@ -607,9 +613,9 @@ static uint64_t which_gid(const struct rn_scene_names *n, const uint8_t *raw)
 	return RN_SCN_GID_UNKNOWN;
 }
 
-/* Returns the transaction ID that the message of line @l, sent by @by, must repeat
- * because it is an answer. Returns 0 if that ID is not known, or if the message begins a
- * transaction.
+/* Returns the transaction ID of the message of line @l, which @by sends, if the message
+ * is an answer: it repeats that of the message that it answers. Returns 0 if that is not
+ * known, or if the message begins a transaction.
  */
 static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_scn_line *l,
 			    unsigned by)
@@ -627,8 +633,8 @@ static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_sc
 }
 
 /* -------------------------------------------------------- encoding of CM messages */
-/* Returns the value that a correct peer would use for field @f of its message, when line
- * @l does not give the field.
+/* Returns the value that field @f of the message of line @l gets if the line does not
+ * give it: the value of a correct peer.
  */
 static uint64_t usual(const struct rn_scn_object *o, const struct rn_scene_conn *conn,
 		      const struct rn_scn_line *l, enum rn_scn_field f)
@@ -690,7 +696,7 @@ static void put_places(uint8_t *mad, const struct place *at,
 	}
 }
 
-/* Writes the path record between the two addresses of the line. */
+/* Writes the path record of a message: the path between the two addresses of the line. */
 static void put_path(uint8_t *mad, const struct rn_scene_names *n, const struct layout *m,
 		     const struct rn_scn_line *l)
 {
@@ -712,8 +718,8 @@ static bool has_ip_header(const uint8_t *mad, unsigned attr)
 	       rn_cm_service_is_ip(get_bits(mad, service));
 }
 
-/* Returns the part of the private data that the program of the sender has chosen: without
- * the IP CM header. *@len: out, its length.
+/* Returns the private data that the sender's program has given: what follows an IP CM
+ * header, if there is one. *@len: out, its length.
  */
 static const uint8_t *private_data(const uint8_t *mad, unsigned attr, uint32_t *len)
 {
@@ -801,9 +807,7 @@ bool rn_scene_is_mad(const struct rn_scene_packet *p)
 	       !rn_bth_parse(&bth, p->bytes, p->bytes + p->len) && bth.dest_qpn == 1;
 }
 
-/* Returns the MAD of a packet, or NULL if the packet is not one that queue pair 1 of a
- * port sends.
- */
+/* Returns the MAD of a packet, or NULL if the packet is none that queue pair 1 sends. */
 static const uint8_t *unpack(const struct rn_scene_packet *p)
 {
 	const uint8_t *deth_at = p->bytes + RN_BTH_LEN, *mad = deth_at + RN_DETH_LEN;
@@ -871,7 +875,7 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 	want(&w, RN_F_PRIVATE, 0);
 	if (find_place(m->places, RN_F_REMOTE))
 		want(&w, RN_F_REMOTE, rn_scene_peer_id(l->subject));
-	/* A REJ is not checked for the sender's ID, because a request may be rejected
+	/* The sender's ID is not compared in a REJ, because a request may be rejected
 	 * before the sender has an ID.
 	 */
 	if (conn->device_id && l->opcode != RN_CM_REJ &&

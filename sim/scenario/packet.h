@@ -2,8 +2,9 @@
 /* packet.h - encodes packets of a scenario from the fields of a line, and decodes packets
  * into fields.
  *
- * The places of fields in a CM message are in a table of this file, not in that of the
- * device under test. So a field that the device puts in a wrong place is found.
+ * packet.c has its own table of where the fields of a CM message are, and does not use
+ * that of the device under test. So a test notices when the device puts a field in a
+ * wrong place.
  */
 #ifndef RN_SCENE_PACKET_H
 #define RN_SCENE_PACKET_H
@@ -27,7 +28,7 @@ struct rn_scene_names {
 	uint32_t rkey[RN_SCN_MRS], lkey[RN_SCN_MRS];
 	uint32_t srqn[RN_SCN_SRQS]; /* numbers of the SRQs of the device */
 	uint64_t va[RN_SCN_MRS];    /* first address of each region, as peers give it */
-	/* Number by which ACK timeout codes are increased in a run with slower timers. */
+	/* Added to all ACK timeout codes: not 0 in a second run with slower timers. */
 	uint8_t slower;
 };
 
@@ -39,7 +40,7 @@ struct rn_scene_packet {
 	uint8_t bytes[RN_SCENE_PACKET_MAX];
 };
 
-/* Returns byte @i of the payload of packets with PSN @psn that the peer sends. */
+/* Returns byte @i of the payload that the peer sends in the packet with PSN @psn. */
 static inline uint8_t rn_scene_payload(uint32_t psn, uint32_t i)
 {
 	return (uint8_t)(psn + i);
@@ -51,13 +52,13 @@ static inline uint8_t rn_scene_fill(unsigned mr, uint64_t i)
 	return (uint8_t)(i * 7 + (i >> 8) + (uint64_t)mr * 31);
 }
 
-/* Returns the number for which the value of field @f stands. The field is an address, a
+/* Returns the number for which field @f of line @l stands. The field is an address, a
  * key, or the name of an SRQ.
  */
 uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			enum rn_scn_field f);
 
-/* Returns byte @i of the content that @l, a line `check`, expects in memory. */
+/* Returns byte @i of the memory contents that @l, a line `check`, expects. */
 uint8_t rn_scene_content(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			 uint32_t i);
 
@@ -79,7 +80,9 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 		    const uint8_t **payload);
 
-/* Returns what a line `>` expects, as numbers, including the fields that it implies. */
+/* Returns line @l (`>`: a packet that the device must send) with the values of its
+ * fields as numbers, and with the fields added that it implies.
+ */
 struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
 				   const struct rn_scn_line *l);
 
@@ -88,8 +91,8 @@ enum {
 	RN_SCENE_MAD_KINDS = RN_CM_APR - RN_CM_REQ + 1,
 };
 
-/* What later packets of a connection depend on: the packets that the peer and the device
- * have sent on it so far.
+/* What the peer and the device have sent on a connection so far. Later packets of the
+ * connection depend on it.
  */
 struct rn_scene_conn {
 	uint32_t device_id; /* the device's communication ID; 0: not known yet */
@@ -104,14 +107,15 @@ struct rn_scene_conn {
 /* Returns the peer's communication ID of a connection. */
 uint32_t rn_scene_peer_id(unsigned conn);
 
-/* Returns the service ID that a connection is requested for. */
+/* Returns the service ID in the REQ of a connection. */
 uint64_t rn_scene_service(const struct rn_scn_object *conn);
 
-/* Writes up to eight letters as bytes, followed by zeros. */
+/* Writes the letters of a field RN_F_PRIVATE, up to eight, to @out, followed by zeros. */
 void rn_scene_letters(uint64_t value, uint8_t out[8]);
 
-/* Returns the letters in the @len bytes of private data, in the form of field
- * RN_F_PRIVATE. Returns UINT64_MAX if the data contains more than those.
+/* Returns the letters in @len bytes of private data, in the form of field RN_F_PRIVATE.
+ * Returns UINT64_MAX if the data has other bytes than up to eight letters and zeros
+ * behind them.
  */
 uint64_t rn_scene_letters_of(const uint8_t *data, uint32_t len);
 
@@ -139,8 +143,8 @@ const uint8_t *rn_scene_mad_decode(const struct rn_scene_names *n,
 				   const struct rn_scene_packet *p,
 				   struct rn_scn_line *l);
 
-/* Returns the line @l (`>`: a packet that the device must send) with additional fields:
- * those that every message of connection @conn must have.
+/* Returns line @l (`>`: a packet that the device must send) with the fields added that
+ * each message of connection @conn must have.
  */
 struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 				       const struct rn_scn_line *l);

@@ -22,7 +22,7 @@ struct parser {
 };
 
 /* -------------------------------------------------- setups: built-in declarations */
-/* Declarations and lines from which most scenarios start, in the language of scenarios.
+/* Declarations and lines with which most scenarios begin, in the language of scenarios.
  */
 #define REGIONS                                                                     \
 	"mr m len 8192 access all\n"	/* region that the peer reads and writes */ \
@@ -32,8 +32,7 @@ struct parser {
 	"qp 1 rc rts epsn 100 psn 200 mtu 1024 timeout 14 retry 3 rnr_retry 3 " \
 	"rnr_timer 12 rd 2 dest_rd 2 access remote\n"
 
-/* Connections that the device has requested, and connections that the peer has requested.
- */
+/* A connection that the device requests, and one that the peer requests. */
 #define ASKED            \
 	"conn c\n"       \
 	"+0 connect c\n" \
@@ -113,9 +112,9 @@ static const struct {
 	uint64_t ns;
 } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
 
-/* Parses a time such as "0", "5us", "1.5ms" or "2T" (2 ACK timeouts). At most nine digits
- * are allowed before the point, and nine behind it. A sum such as "2T+5us" is not
- * accepted here.
+/* Parses a time such as "0", "5us", "1.5ms" or "2T" (2 ACK timeouts). At most nine
+ * digits are allowed before the point, and nine behind it. Does not accept sums such as
+ * "2T+5us".
  */
 static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 {
@@ -151,8 +150,8 @@ static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 	return false;
 }
 
-/* Sets the error of the parser: the place of @word in the line (the end of the line if
- * @word is empty), and a text made of @sentence and @more. Always returns false.
+/* Stores an error: its place is @word in the line (the end of the line if @word is
+ * empty), its text is @sentence and @more. Returns false.
  */
 static bool refuse(const struct line_tokens *w, struct rn_token word,
 		   const char *sentence, const char *more)
@@ -174,8 +173,8 @@ static bool refuse(const struct line_tokens *w, struct rn_token word,
 }
 
 /* --------------------------------------------------------------- fields of a line */
-/* Finds the word of @len bytes at @at in a table, and sets *@value to its value. Returns
- * false if the table does not contain it.
+/* Looks up the word of @len bytes at @at in a table, and sets *@value to the value of
+ * the word. Returns false if the table does not have it.
  */
 static bool find_word(const struct rn_scn_word *table, const char *at, size_t len,
 		      uint64_t *value)
@@ -332,9 +331,9 @@ static bool parse_field(struct parser *p, struct line_tokens *w, struct rn_scn_l
 	return false;
 }
 
-/* Returns the field of @verb that the word @word begins, or RN_F_COUNT if there is none.
- * @word is the name of the field. If the field is written without its name, @word is its
- * value, and *@bare is true.
+/* Returns the field of @verb to which @word, the next word of the line, belongs;
+ * RN_F_COUNT: none. @word is the name of the field or, for a field that is written
+ * without its name, the value; *@bare is true then.
  */
 static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 				    bool *bare)
@@ -354,7 +353,9 @@ static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 	return RN_F_COUNT;
 }
 
-/* Parses the rest of a line: fields that its verb may have, each at most once. */
+/* Parses the rest of a line: fields that the verb of the line may have, each at most
+ * once.
+ */
 static bool parse_fields(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
 	rn_scn_set seen = l->verb == RN_SCN_CHECK ? RN_F_BIT(RN_F_AT) : 0;
@@ -571,8 +572,7 @@ static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_l
 }
 
 /* Some verbs have another meaning, and another number, in a line about a connection.
- * Returns the number that @verb has there, which is @verb itself if the meaning is the
- * same.
+ * Returns that number, or @verb itself if the meaning is the same.
  */
 static enum rn_scn_verb about_connection(enum rn_scn_verb verb)
 {

@@ -54,7 +54,7 @@ enum rn_scn_verb {
 	RN_SCN_POST,
 	RN_SCN_RECV,
 	RN_SCN_MODIFY,
-	RN_SCN_REVIVE, /* brings the QP from RESET to a state as its declaration did */
+	RN_SCN_REVIVE, /* brings a QP that is in RESET to the state of its declaration */
 	RN_SCN_DEREG,
 	RN_SCN_UNMAP, /* unmaps the memory of a region that stays registered */
 	RN_SCN_ARM,   /* requests a completion event of a CQ */
@@ -96,12 +96,13 @@ enum rn_scn_verb {
 	RN_SCN_CM_STATE,
 	RN_SCN_CM_QUERY,
 	RN_SCN_CM_COUNT,
-	RN_SCN_QUIET, /* nothing may happen up to this time */
+	RN_SCN_QUIET, /* nothing must happen until this time */
 	RN_SCN_END,
 	RN_SCN_VERBS
 };
 
-/* The fields, sorted by how their value is written. fields.c says which verbs take them.
+/* The fields of lines, in groups by how their values are written. fields.c says which
+ * verbs take which fields.
  */
 enum rn_scn_field {
 	/* Fields whose values are numbers. */
@@ -110,7 +111,8 @@ enum rn_scn_field {
 	RN_F_LEN,
 	RN_F_DMALEN,
 	RN_F_MSN,
-	RN_F_OR_MSN, /* the other MSN that a live device may answer with */
+	/* the MSN that a live device may answer with instead of the one in RN_F_MSN */
+	RN_F_OR_MSN,
 	RN_F_WR,
 	RN_F_IMM,
 	RN_F_RKEY_NUMBER,
@@ -127,7 +129,7 @@ enum rn_scn_field {
 	RN_F_CREDITS,
 	RN_F_RNR,
 	RN_F_SYNDROME,
-	/* Number of a bit of the packet. This bit is inverted after the ICRC has been
+	/* Number of a bit of the packet that is inverted after the ICRC has been
 	 * computed.
 	 */
 	RN_F_FLIP,
@@ -146,10 +148,12 @@ enum rn_scn_field {
 	RN_F_PD,
 	RN_F_SQ,
 	RN_F_RQ,
-	RN_F_BY, /* expected increase of a counter; for `go`, number of packets */
+	/* for `counter`, by how much it must have increased; for `go`, number of packets
+	 */
+	RN_F_BY,
 	RN_F_OPCODE_NUMBER,
 	RN_F_RESV7,
-	RN_F_CQE, /* number of entries of both completion queues */
+	RN_F_CQE, /* number of entries of each of the two completion queues */
 	RN_F_TYPE,
 	RN_F_XRCD,
 	RN_F_BELOW, /* limit of an SRQ */
@@ -214,7 +218,8 @@ enum rn_scn_field {
 	RN_F_ABOUT,	/* the message that an MRA or REJ answers */
 	RN_F_GID,	/* GID of the receiver of a CM message */
 	RN_F_LOCAL_GID, /* GID of the sender of a CM message */
-	/* Up to 8 letters of private data, the first in the highest byte; zeros follow.
+	/* Private data: up to 8 letters, the first one in the highest byte of the
+	 * number. In the message, zeros follow.
 	 */
 	RN_F_PRIVATE,
 	/* Fields that are flags, without a value. */
@@ -232,7 +237,7 @@ enum rn_scn_field {
 	RN_F_AGAIN,   /* equal in all bytes to the last message of this kind */
 	RN_F_DELAYED, /* the MRA is sent only if the peer repeats its message */
 	RN_F_TIMED_OUT,
-	/* the connection stands for a request to resolve a datagram service (SIDR) */
+	/* the connection is a request to resolve a datagram service (SIDR) */
 	RN_F_UDP,
 	RN_F_COUNT
 };
@@ -244,7 +249,7 @@ static_assert(RN_F_COUNT <= 128, "one bit each");
 
 #define RN_F_BIT(field) ((rn_scn_set)1 << (field))
 
-/* A value of rn_scn_line.region that is no index. */
+/* Value of rn_scn_line.region[] if the address is not in a region. */
 enum {
 	RN_SCN_ABSOLUTE = 0xff /* the address is not in a region */
 };
@@ -258,7 +263,9 @@ struct rn_scn_time {
 struct rn_scn_line {
 	uint32_t number; /* line number in the file, from 1 */
 	enum rn_scn_verb verb;
-	/* Index of the object; for `wc` and `comp`, 0: sends, 1: receives. */
+	/* Index of the object that the line is about. For `wc` and `comp`, 0: sends, 1:
+	 * receives.
+	 */
 	uint8_t subject;
 	bool of_srq;	/* RECV and EVENT: the object is an SRQ, not a QP */
 	uint8_t opcode; /* opcode of the packet; enum rn_cm_attr for a CM message */
@@ -266,23 +273,27 @@ struct rn_scn_line {
 	 * connections: enum rn_cm_event_type, rn_cm_state or rn_cm_stat.
 	 */
 	uint16_t name;
-	/* Time range; equal unless the line is an expectation with a range. */
+	/* Time range of the line. @from and @to differ only in an expectation such as
+	 * +1T..4T.
+	 */
 	struct rn_scn_time from, to;
 	rn_scn_set given; /* RN_F_BIT() of each field that the line gives */
 	uint64_t value[RN_F_COUNT];
-	/* For fields that contain an address, a key or an SRQ: index of the object to
-	 * which the value refers, or ABSOLUTE if the value is a number.
+	/* For fields that are an address, a key or an SRQ: index of the object that the
+	 * value names, or RN_SCN_ABSOLUTE if the value is a number.
 	 */
 	uint8_t region[RN_F_COUNT];
 };
 
 struct rn_scn_object {
-	/* Name of the object in the scenario, such as "1" or "m". A window never has the
-	 * name of a region.
+	/* Name of the object in the scenario, such as "1" or "m". Memory windows and
+	 * regions have different names.
 	 */
 	char name[RN_SCN_NAME];
 	enum rn_qp_type type; /* type of a QP */
-	/* Fields of the declaration, merged from the setup and later lines. */
+	/* Fields of the declaration. Declarations of a setup and of later lines are
+	 * merged.
+	 */
 	struct rn_scn_line line;
 };
 
@@ -297,7 +308,7 @@ struct rn_scenario {
 	bool credits; /* ACKs carry credits: rn_dev_cfg.credits */
 	bool exact;   /* ICRCs are exact: rn_dev_cfg.icrc_exact */
 	bool cc;      /* congestion control is on */
-	bool open;    /* the specification allows other behaviour */
+	bool open;    /* The specification also allows devices to behave otherwise. */
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
 };
@@ -380,7 +391,7 @@ extern const char *const rn_scn_verb_name[RN_SCN_VERBS];
 
 /* How scenarios write enum rn_wc_status, rn_async_event and rn_stat. */
 extern const struct rn_scn_word rn_scn_statuses[], rn_scn_events[], rn_scn_counters[],
-	/* rn_scn_queues: index 0 sends, 1 receives. */
+	/* Words for the two completion queues: index 0 sends, 1 receives. */
 	rn_scn_qp_types[], rn_scn_states[], rn_scn_queues[];
 
 /* How scenarios write CM messages (enum rn_cm_attr), rn_cm_event_type, rn_cm_state

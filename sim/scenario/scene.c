@@ -15,7 +15,9 @@
 #include "sim/pcie/model/text.h"
 
 enum {
-	/* `end quiet` waits this long, longer than any timer of a device runs. */
+	/* How long `end quiet' with RN_F_FOR_GOOD waits: longer than any timer of a
+	 * device runs.
+	 */
 	FOR_GOOD_S = 100,
 	/* In real time: interval between two checks of the device's state. */
 	LOOK_MS = 2,
@@ -27,7 +29,9 @@ struct rn_scene {
 	void *ctx;
 	struct rn_scene_names names;
 	struct rn_scene_result *r;
-	/* time at which the line before was executed, or its expectation was met */
+	/* time at which the last line was executed, or at which what it expected has
+	 * come
+	 */
 	rn_ns at;
 	struct rn_repeats repeats;
 	struct rn_scene_conn conn[RN_SCN_CONNS];
@@ -42,8 +46,8 @@ static void say(char *buf, size_t size, const char *text)
 	rn_text_add(&t, text);
 }
 
-/* Something else than the expected event has happened. Sets the text @came, which says
- * what has happened, to the one word @word.
+/* Called when something else has come than the line expects. Sets the text about what
+ * came (came) to @word.
  */
 static void came_instead(struct rn_scene *c, const char *word)
 {
@@ -87,8 +91,8 @@ static bool fail_time(struct rn_scene *c, const struct rn_scn_line *l, const cha
 	return false;
 }
 
-/* Returns the time that T stands for in line @l: the QP's ACK timeout or, in a line about
- * a connection, the response timeout of the connection manager.
+/* Returns the time for which T stands in line @l: the QP's ACK timeout or, in a line
+ * about a connection, the response timeout of the connection manager.
  */
 static rn_ns timeout_of(const struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -100,21 +104,22 @@ static rn_ns timeout_of(const struct rn_scene *c, const struct rn_scn_line *l)
 	return rn_ack_timeout_ns(rn_scene_timeout(&c->names, qp));
 }
 
-/* Returns the time until which to wait for something that is expected by @until. */
+/* Returns the time until which the runner waits for something that must come by @until.
+ */
 static rn_ns patience_until(const struct rn_scene *c, rn_ns until)
 {
 	return until + c->ops->slack;
 }
 
-/* Returns the time that @t of line @l means. */
+/* Returns the time (of rn_scene_ops.now) that @t, a time of line @l, stands for. */
 static rn_ns time_of(const struct rn_scene *c, const struct rn_scn_line *l,
 		     const struct rn_scn_time *t)
 {
 	return c->at + t->ns + (t->timeouts ? t->timeouts * timeout_of(c, l) : 0);
 }
 
-/* @at is the time when the expected thing came. If the time range of the line contains
- * it, returns true, and the time of the next line is counted from @at.
+/* Called when what line @l expects has come, at time @at. If @at is in the time range of
+ * the line, returns true, and lets the time of the next line count from @at.
  */
 static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at)
 {
@@ -130,7 +135,7 @@ static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at
 
 /* -------------------------------------------------------------- repeated requests */
 enum {
-	/* The upper bits of an opcode, from this bit on, are the transport. */
+	/* the transport is in the bits of an opcode from this bit on */
 	TYPE_SHIFT = 5,
 	KIND_MASK = (1 << TYPE_SHIFT) - 1,
 	ACKREQ_AT = 8,
@@ -138,8 +143,9 @@ enum {
 	PSN_AT = 9, /* offset of the PSN, which reaches to the end of the BTH */
 };
 
-/* Returns true if the packet is a request. The lower bits of the opcode tell: those of
- * responses are the same in all reliable transports, and no request uses them.
+/* Returns true if the packet is a request. The lower bits of an opcode tell that: the
+ * lower bits of response opcodes are the same in all reliable transports, and no request
+ * has them.
  */
 static bool is_request(const struct rn_scene_packet *p)
 {
@@ -232,8 +238,8 @@ static bool no_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
 	return false;
 }
 
-/* Returns true if all packets, completions and events of the device so far were expected.
- * @l is the next line; an error text refers to it.
+/* Returns true if lines have expected all packets, completions and events of the device
+ * so far. Otherwise sets the error text for the next line, @l.
  */
 static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -290,7 +296,7 @@ static bool payload_is(struct rn_scene *c, const struct rn_scn_line *l,
 	       !memcmp(memory, payload, len);
 }
 
-/* Returns the address to which the line says that the packet goes. */
+/* Returns the address to which the packet of line @l goes. */
 static const struct rn_gid *receiver_of(const struct rn_scene *c,
 					const struct rn_scn_line *l)
 {
@@ -304,8 +310,8 @@ static const struct rn_gid *receiver_of(const struct rn_scene *c,
 	}
 }
 
-/* Returns the name of the first field in which the packet differs from the expected one,
- * or NULL.
+/* Returns the name of the first field in which the packet @came differs from what is
+ * wanted, or NULL.
  */
 static const char *difference(const struct rn_scn_line *want,
 			      const struct rn_scn_line *came)
@@ -320,9 +326,9 @@ static const char *difference(const struct rn_scn_line *want,
 	return NULL;
 }
 
-/* The specification allows two values of the MSN. Returns true if the packet has the
- * second one. Only in real time: in virtual time the device is Rocin's transport, which
- * always uses the first one.
+/* In some packets the specification allows two values of the MSN. Returns true if the
+ * packet has the second one and the run is in real time. In virtual time the device is
+ * Rocin's transport, which always sends the first one.
  */
 static bool is_other_msn(const struct rn_scene *c, const struct rn_scn_line *l,
 			 const struct rn_scn_line *came)
@@ -359,7 +365,9 @@ static void compare_packet(struct rn_scene *c, const struct rn_scn_line *l,
 	}
 }
 
-/* Returns the first difference of a CM message from the expected one, or NULL. */
+/* Returns a text about the first difference of a CM message from the expected one, or
+ * NULL.
+ */
 static const char *wrong_about_mad(const struct rn_scene *c, const struct rn_scn_line *l,
 				   const struct rn_scn_line *want,
 				   const struct rn_scene_packet *p, struct rn_text *t)
@@ -479,8 +487,8 @@ static const struct rn_scene_wc *next_wc(struct rn_scene *c, const struct rn_scn
 {
 	const struct rn_scene_wc *wc = NULL;
 
-	/* Takes the first completion of a queue. If the first one of either queue has the
-	 * wr_id that the line names, takes that.
+	/* Takes the first completion of either queue; preferably the one with the wr_id
+	 * that the line names.
 	 */
 	for (*queue = 0; *queue < 2; ++*queue) {
 		wc = c->ops->wc(c->ctx, *queue);
@@ -521,8 +529,8 @@ static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 	const char *wrong;
 	unsigned queue;
 
-	/* In real time, completions that are caused by one packet may appear in one queue
-	 * earlier than in the other.
+	/* In real time, completions that one packet causes may come earlier in one queue
+	 * than in the other.
 	 */
 	while ((!(wc = next_wc(c, l, &queue)) ||
 		(c->ops->slack && wrong_about_wc(c, l, wc))) &&
@@ -565,8 +573,8 @@ static bool expect_event(struct rn_scene *c, const struct rn_scn_line *l)
 }
 
 /* -------------------------------------------------------------------- CM events */
-/* Returns true if the event is about the connection of line @l. An event about a new
- * request is recognised by the communication ID of the peer.
+/* Returns true if the event is about the connection of line @l. An event of a new
+ * connection request has no index yet, and is recognised by the peer's communication ID.
  */
 static bool is_about(const struct rn_scene_cm_event *ev, const struct rn_scn_line *l)
 {
@@ -769,8 +777,8 @@ static bool call(struct rn_scene *c, const struct rn_scn_line *l)
 		  : fail(c, l, "the call succeeded");
 }
 
-/* Checks what a line says about the present state of the device. In real time, repeats
- * the check for a short time until it succeeds.
+/* Performs the check of line @l of the present state of the device. In real time,
+ * repeats it for a short time until it succeeds.
  */
 static bool look(struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -836,8 +844,8 @@ static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 	}
 }
 
-/* If the device was lost while the scenario ran, the scenario fails. @has_failed: it has
- * failed already; then the loss is added to its error text.
+/* Called at the end of a scenario. If the device was lost meanwhile, the scenario fails.
+ * @has_failed: it has failed already, so that the loss is added to its error text.
  */
 static void fail_if_lost(struct rn_scene *c, uint32_t line, bool has_failed)
 {

@@ -48,18 +48,20 @@ struct rn_scene_cm_event {
 /* Functions of a device's connection manager; a part of struct rn_scene_ops. */
 struct rn_scene_cm_ops {
 	const struct rn_scene_cm_event *(*event)(void *ctx);
-	/* Removes the first event. If the event reports a new connection request, that
-	 * becomes connection number @conn.
+	/* Removes the first event. If it reports a new connection request, the scenario
+	 * names that connection @conn from now on.
 	 */
 	void (*take_event)(void *ctx, unsigned conn);
-	/* Returns the state of a connection; NULL if the program does not have it. */
+	/* Returns the state of a connection; NULL if the program on the device has no
+	 * such connection.
+	 */
 	const struct rn_cm_info *(*info)(void *ctx, unsigned conn);
 	bool (*counter)(void *ctx, enum rn_cm_stat stat, uint64_t *value);
 };
 
-/* Functions of a device under test. All QPs use two completion queues: @queue 0 for sends
- * and 1 for receives. packet(), wc() and event() return the first element without
- * removing it, or NULL if there is none.
+/* Functions of a device under test. All QPs use two completion queues: @queue 0 for
+ * sends and 1 for receives. packet(), wc() and event() return the first packet,
+ * completion or event that waits, without removing it; NULL if there is none.
  */
 struct rn_scene_ops {
 	/* Makes the objects of @s and fills in @n. Returns 0, or -errno and an
@@ -69,7 +71,8 @@ struct rn_scene_ops {
 		     char *err, size_t err_len);
 	void (*end)(void *ctx);
 	rn_ns (*now)(void *ctx);
-	/* Advances the time to @until, or until there is a packet, completion or event.
+	/* Lets time pass until @until, or until a packet, completion or event of the
+	 * device waits.
 	 */
 	void (*run)(void *ctx, rn_ns until);
 	/* Executes a line for which rn_scn_is_call() is true. Returns 0 or -errno. */
@@ -105,14 +108,14 @@ struct rn_scene_ops {
 	 * lost.
 	 */
 	bool (*lost)(void *ctx, char *what, size_t what_len);
-	/* In ns. @slack: by how much packets and events may come too early or too late.
-	 * @quiet: the longest time that one line waits. Both are used in real time, and 0
-	 * in virtual time.
+	/* Both in ns, and 0 in virtual time. @slack: how much too early or too late
+	 * packets and events may come in real time. @quiet: the longest time that one
+	 * line waits in real time.
 	 */
 	rn_ns slack, quiet;
-	/* In real time: functions for a second run, with longer timers, of a scenario
-	 * that has failed, because the tester may have been too late. NULL: there is no
-	 * second run.
+	/* In real time a scenario may fail because the tester was too late. These
+	 * functions run it a second time, with longer timers. NULL: there is no second
+	 * run.
 	 */
 	const struct rn_scene_ops *slower;
 };
@@ -128,8 +131,8 @@ struct rn_scene_result {
 	uint32_t line; /* number of the line in the file */
 	/* error text, or the reason why the scenario was skipped */
 	char what[160];
-	/* Text that says what was expected, and text that says what came instead. Empty
-	 * if the error is of another kind.
+	/* What was expected, and what came instead, as text. Empty if the failure is of
+	 * another kind.
 	 */
 	char expected[320], came[320];
 };
@@ -144,16 +147,16 @@ void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, v
 		  struct rn_scene_result *result);
 
 /* ------------------------------------------------------------ repeated requests */
-/* A requester may repeat requests that are not acknowledged at any time, and it does so
- * if the tester takes milliseconds to answer. A READ is repeated for the part that has
- * not come yet. In real time, the functions below ignore such repeats. In virtual time
- * answers are never late, so a repeated packet is an error.
+/* A requester may at any time repeat requests that are not acknowledged, and does so if
+ * the tester takes milliseconds to answer. It repeats a READ for the part of the data
+ * that has not come yet. In real time, the functions below ignore such repeats. In
+ * virtual time answers are never late, so a repeated packet is an error.
  */
 enum {
 	RN_REPEATS_MAX = 16,
 };
 
-/* The latest requests that lines expected and that came. */
+/* The latest requests of the device that lines have expected. */
 struct rn_repeats {
 	unsigned count;
 	struct {
@@ -163,7 +166,9 @@ struct rn_repeats {
 	} taken[RN_REPEATS_MAX];
 };
 
-/* Notes that @p came as a line expected. */
+/* Notes that the request @p was expected by a line and has come. Does nothing for other
+ * packets.
+ */
 void rn_repeats_note(struct rn_repeats *r, const struct rn_scene_packet *p);
 
 /* Returns true if @p repeats a request that was noted, or the rest of a READ that was
@@ -171,8 +176,8 @@ void rn_repeats_note(struct rn_repeats *r, const struct rn_scene_packet *p);
  */
 bool rn_repeats_has(const struct rn_repeats *r, const struct rn_scene_packet *p);
 
-/* In real time, drops repeated requests. Returns the first packet that is not a repeat,
- * or NULL.
+/* Returns the first packet of the device, or NULL. In real time, first drops packets
+ * that repeat requests.
  */
 const struct rn_scene_packet *rn_repeats_skip(const struct rn_repeats *r,
 					      const struct rn_scene_ops *ops, void *ctx);

@@ -19,11 +19,10 @@
 #include "virtual_cm.h"
 
 enum {
-	/* Size of the memory from which regions are taken, which begins at MEMORY_BASE.
-	 */
+	/* Number of bytes of memory for regions, from address MEMORY_BASE on. */
 	MEMORY_BYTES = 1 << 20,
 	CQES = 1024,
-	/* maximum number of packets, and of events, that wait to be looked at */
+	/* maximum number of packets, and of events, that no line has taken yet */
 	QUEUE = 1024,
 	WRS = 64, /* default size of each work queue */
 	PD = 1,
@@ -41,7 +40,8 @@ struct rn_virtual {
 	struct rn_dev *dev;
 	const struct rn_scenario *s;
 	const struct rn_scene_names *names;
-	/* Network with the device as its only host; the scenario plays all other hosts.
+	/* A network that has the device as its only host. The scenario sends the packets
+	 * of all other hosts.
 	 */
 	struct rn_vnet *net;
 	uint64_t stats[RN_STAT_COUNT];
@@ -57,7 +57,7 @@ struct rn_virtual {
 	struct rn_cq cq[2]; /* [0]: CQ of sends, [1]: CQ of receives */
 	struct rn_cqe ring[2][CQES];
 	rn_ns cqe_at[2][CQES];
-	/* the first completion of each CQ, which wc() returns */
+	/* The first completion of each CQ, as wc() has returned it. */
 	struct rn_scene_wc wc[2];
 
 	struct rn_srq *srq[RN_SCN_SRQS];
@@ -70,11 +70,11 @@ struct rn_virtual {
 	unsigned packets, packets_taken;
 	struct rn_scene_event event[QUEUE];
 	unsigned events, events_taken;
-	/* number of completion events of each CQ that no line has taken */
+	/* number of completion events of each CQ that no line has taken yet */
 	unsigned comps[2];
-	/* true if the packets of the device are held back */
+	/* the packets of the device are held back (line `hold`) */
 	bool held;
-	/* number of packets that may leave although they are held back */
+	/* number of packets that may leave although they are held back (line `go`) */
 	uint64_t let_go;
 	struct rn_virtual_cm cm;
 };
@@ -89,7 +89,7 @@ static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
 }
 
 /* Returns the bytes at address @addr, which is in a region or a CQ ring. Returns NULL if
- * there is nothing of @len bytes at this address.
+ * the @len bytes are not all in one of these.
  */
 static uint8_t *at_address(struct rn_virtual *v, rn_iova addr, uint32_t len)
 {
@@ -176,8 +176,8 @@ static bool read_memory(void *ctx, unsigned mr, uint64_t offset, void *buf, uint
 }
 
 /* ----------------------------------------------------- output of the device */
-/* Returns the place for the next packet of the device. Returns NULL if packets are held
- * back, or if the queue is full.
+/* Returns the entry of the queue for the next packet that the device sends. Returns NULL
+ * if packets are held back, or if the queue is full.
  */
 static struct rn_scene_packet *room(struct rn_virtual *v)
 {
@@ -414,8 +414,8 @@ static void remove_objects(struct rn_virtual *v)
 		free(v->srq_ring[i]);
 		v->srq[i] = NULL;
 	}
-	/* Regions and windows are removed by the same function; removing a region also
-	 * removes the windows that are bound to it.
+	/* This function also removes windows. Removing a region removes the windows that
+	 * are bound to it as well.
 	 */
 	for (unsigned i = 0; i < v->regions; i++)
 		remove_region(v, i);
@@ -433,7 +433,7 @@ static int refuse(char *err, size_t err_len, const char *what, int rc)
 
 static struct rn_gid gid_of(const struct rn_scenario *s, uint8_t last)
 {
-	if (s->ipv6) /* the prefix 2001:db8:: */
+	if (s->ipv6) /* an address with the prefix 2001:db8:: */
 		return (struct rn_gid){ { 0x20, 0x01, 0x0d, 0xb8, [15] = last } };
 	return (struct rn_gid){
 		{ [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = last }
@@ -442,7 +442,7 @@ static struct rn_gid gid_of(const struct rn_scenario *s, uint8_t last)
 
 static struct rn_gid group_gid(const struct rn_scenario *s)
 {
-	if (s->ipv6) /* the group ff0e::101 */
+	if (s->ipv6) /* the multicast group ff0e::101 */
 		return (struct rn_gid){ { 0xff, 0x0e, [14] = 1, [15] = 1 } };
 	return (struct rn_gid){
 		{ [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 2, [15] = 3 }
@@ -485,8 +485,8 @@ static uint32_t depth(const struct rn_scn_object *o, enum rn_scn_field f)
 	return (uint32_t)rn_scn_get(&o->line, f, WRS);
 }
 
-/* Returns the basic SRQ with index @i, for a queue pair that uses it. Returns NULL if
- * there is none, or if the SRQ belongs to an XRC domain.
+/* Returns the SRQ with index @i. Returns NULL if there is none, or if it belongs to an
+ * XRC domain, so that a queue pair cannot be created with it.
  */
 static struct rn_srq *basic_srq(const struct rn_virtual *v, uint8_t i)
 {
@@ -532,7 +532,7 @@ static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 }
 
 /* ---------------------------------------------- beginning and end of a scenario */
-/* Returns the number of CQEs of both completion queues: the smallest number that any
+/* Returns the number of CQEs of each of the two completion queues: the smallest that a
  * queue pair asks for, rounded up to a power of two.
  */
 static uint32_t cqes(const struct rn_scenario *s)
@@ -616,8 +616,8 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 }
 
 /* ------------------------------------------------------- calls of the program */
-/* The SGE is of inline data, so its address is replaced by a pointer to the bytes.
- * Returns false if they are not in the memory of the scenario.
+/* Replaces the address in the SGE of inline data by a pointer to the bytes. Returns
+ * false if they are not in the memory of the scenario.
  */
 static bool point_at(const struct rn_virtual *v, struct rn_sge *sge)
 {
@@ -669,8 +669,8 @@ static int revive(struct rn_virtual *v, const struct rn_scn_line *l)
 				 modify_qp, v);
 }
 
-/* Executes a line `hold`, which holds all packets of the device back, or `go`, which lets
- * them leave: all of them, or as many as the field `by` says.
+/* Executes a line `hold`, after which all packets of the device are held back, or `go`,
+ * which lets all of them leave, or as many as the field `by` says.
  */
 static void hold_or_go(struct rn_virtual *v, const struct rn_scn_line *l)
 {
@@ -746,7 +746,8 @@ static void expire(void *ctx, uint32_t host)
 		rn_cm_expire(v->cm.cm, v->net->now);
 }
 
-/* Lets time pass until @until. Stops at each timer, so that each expires at its own time.
+/* Lets time pass until @until. Stops at each deadline of a timer, so that the timer
+ * expires at its own time.
  */
 static void run(void *ctx, rn_ns until)
 {

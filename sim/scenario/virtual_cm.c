@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	QPN = 0x31, /* QPN of the program's queue pair of the first connection */
+	QPN = 0x31, /* QPN of the program's queue pair of connection 0 */
 	PSN = 0x131,
 };
 
@@ -110,8 +110,8 @@ void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now)
 	}
 }
 
-/* Stores @conn as the connection with index @i. Sets the user pointer of @conn to an
- * address that tells the index.
+/* Makes @conn the connection with index @i. Stores an address in the user pointer of
+ * @conn from which the index can be computed.
  */
 static void adopt(struct rn_virtual_cm *v, unsigned i, struct rn_cm_conn *conn)
 {
@@ -130,7 +130,7 @@ void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn)
 }
 
 /* ------------------------------------------------------- calls of the program */
-/* Arguments of a call besides its connection. */
+/* The arguments of a call, besides the connection. */
 struct given {
 	struct rn_cm_offer offer;
 	struct rn_cm_route route;
@@ -152,8 +152,8 @@ static struct rn_cm_route route_of(const struct rn_virtual_cm *v,
 	};
 }
 
-/* Fills in the private data that the line gives. In a request to an IP service, an IP CM
- * header comes before it.
+/* Fills in the private data that the line gives. In a request for an IP service, an IP
+ * CM header precedes it.
  */
 static void fill_data(const struct rn_virtual_cm *v, const struct rn_scn_line *l,
 		      struct given *g)
@@ -221,7 +221,7 @@ static int unlisten(struct rn_virtual_cm *v, unsigned i)
 	return 0;
 }
 
-/* Executes a call that makes a connection. */
+/* Executes a call that creates a connection. */
 static int begin_conn(struct rn_virtual_cm *v, rn_ns now, const struct rn_scn_line *l)
 {
 	uint64_t service = rn_scene_service(&v->s->conn[l->subject]);

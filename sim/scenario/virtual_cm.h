@@ -9,7 +9,7 @@
 #include "scene.h"
 
 enum {
-	/* maximum number of events that wait to be looked at */
+	/* maximum number of CM events that no line has taken yet */
 	RN_VIRTUAL_CM_EVENTS = 64,
 	RN_VIRTUAL_CM_CONNS = 32,
 };
@@ -29,8 +29,8 @@ struct rn_virtual_cm {
 	/* The connection that each event is about. */
 	struct rn_cm_conn *of[RN_VIRTUAL_CM_EVENTS];
 	unsigned events, events_taken;
-	/* The answer of queue pair 1 to a packet that is not for the connection manager,
-	 * and the destination of that answer.
+	/* What queue pair 1 answers to a packet that is not for the connection manager,
+	 * and where the answer goes.
 	 */
 	struct rn_gsi_mad reply;
 	struct rn_flow reply_flow;
@@ -50,11 +50,12 @@ void rn_virtual_cm_receive(struct rn_virtual_cm *v, rn_ns now,
 bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now,
 			    struct rn_scene_packet *p);
 
-/* Moves the events of the connection manager to the array @event. */
+/* Moves the events that the connection manager has for its programs to the array @event.
+ */
 void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now);
 
-/* Removes the first event. If it reports a new connection request, that becomes
- * connection number @conn.
+/* Removes the first event. If it reports a new connection request, the connection gets
+ * the index @conn.
  */
 void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn);
 
