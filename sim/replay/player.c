@@ -24,17 +24,14 @@
 #include "transport/io/host/log.h"
 
 enum {
-	/* number of calls between two calls of rn_replay_cfg.progress */
-	PROGRESS_EVERY = 65536,
+	PROGRESS_EVERY = 65536, /* calls between two of rn_replay_cfg.progress */
 	/* maximum number of buckets of a lookup table of the core */
 	TABLE_MAX = 1 << 22,
 	/* number of hash chains in which objects are found by their addresses */
 	CHAINS = 4096,
 };
 
-/* Times in a file are below this. The sum of a time and a timeout then stays below 2^63
- * ns.
- */
+/* Limit of times in a file, in ns. Time plus timeout then stays below 2^63. */
 #define TIME_MAX ((rn_ns)1 << 61)
 #define PERIOD_MAX ((rn_ns)1 << 60)
 #define MEMORY_MAX (UINT64_C(8) << 30)
@@ -84,9 +81,8 @@ struct player {
 	bool stop;
 	uint64_t memory; /* bytes that alloc_block() has given and that are in use */
 	struct device *dev[RN_REC_DEVS];
-	/* For each device number: offset in the file behind the last record of this
-	 * device that has been processed. Index RN_REC_NO_DEV: the same for calls
-	 * without a device.
+	/* For each device number: offset in the file behind the last record of it that
+	 * was processed. Index RN_REC_NO_DEV: the same for calls without a device.
 	 */
 	uint64_t cursor[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
@@ -102,8 +98,7 @@ struct player {
 
 	struct rn_rec expected; /* recorded action that the core should perform next */
 	struct rn_rec_room expected_room;
-	/* recorded outcome of the call, if it was read in advance */
-	struct rn_rec outcome;
+	struct rn_rec outcome; /* recorded outcome of the call, if read in advance */
 	struct rn_rec_room outcome_room;
 	uint8_t bytes[RN_REC_MAX];    /* buffer for the record of an action of the core */
 	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
@@ -298,9 +293,8 @@ static void grow_table(struct player *p)
 }
 
 /* For a recorded call that reports the end of a pending access: returns the number that
- * the memory was given for this access, or 0 if there is none. If the record has the
- * number 0, the QP of the access was destroyed before, and the access is found by its
- * tag.
+ * the memory was given for it, or 0 if there is none. If the record has the number 0, the
+ * QP of the access was destroyed before, and the access is found by its tag.
  */
 static uint32_t number_of(const struct player *p)
 {
@@ -634,8 +628,7 @@ static bool compare_next(struct rn_hook_sink *s, const struct rn_rec *is)
 		return true;
 	count_record(p->r, is);
 	n = next_record(p, is->dev, at, &kind);
-	/* the file ends within this call, because the recorded program was killed */
-	if (!n)
+	if (!n) /* the file ends here: the recorded program was killed in this call */
 		p->r->cut_off = true;
 	else if (*at != p->r->at && rn_rec_info[kind].class == RN_REC_CALL)
 		broken(p, "a call begins within another");
@@ -684,8 +677,7 @@ static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst
 }
 
 /* Gives the core the recorded result of an access, in place of the memory. If the next
- * record is of another kind, any result will do: compare_next() will report the
- * difference.
+ * record is of another kind, any result will do: compare_next() reports that.
  */
 static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 					     const struct rn_rec *is, void *bytes)
@@ -814,8 +806,7 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t len)
 	p->cursor[number] = at;
 	if (!take_time(p) || !make_call(p))
 		return false;
-	/* the call was not recorded by the hook (it is left out as superfluous) */
-	if (p->cursor[number] == at)
+	if (p->cursor[number] == at) /* the hook has shown no record of this call */
 		differ(p, number, len, NULL);
 	if (p->d && !p->d->shown)
 		free_dev(p->d);
