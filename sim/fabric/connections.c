@@ -18,7 +18,7 @@
 
 enum {
 	RECORDS = 128,
-	/* maximum number of CM messages in flight; further messages are lost */
+	/* maximum number of CM messages in flight; others are lost */
 	FLIGHT = 512,
 	LISTENERS = 2, /* one listener for connections and one for datagrams (SIDR) */
 	PROCESSES = 3,
@@ -28,8 +28,8 @@ enum {
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
 	LONGEST = 25, /* longest time that a peer is given to answer, as a CM time code */
-	/* Loss rate in packets per million. Up to this rate, at least one of 16
-	 * transmissions of a request arrives and is answered.
+	/* Loss rate in packets per million up to which at least one of 16 transmissions
+	 * of a request arrives and is answered.
 	 */
 	FEW_LOST = 100000,
 };
@@ -42,16 +42,18 @@ struct record {
 	struct rn_cm_conn *conn; /* the connection in the CM; NULL: the entry is free */
 	unsigned process;
 	bool active, sidr;
-	/* The connection is requested from a service that has no listener. */
+	/* The connection is requested from a service to which nobody listens. */
 	bool nobody;
 	bool answered; /* the program has accepted, refused or confirmed the connection */
-	/* Number of alternate paths that the program has offered to its peer, and number
-	 * of those that the CM has reported to it.
+	/* @offers: number of alternate paths that the program has offered to its peer.
+	 * @heard: number of those of the peer that the CM has reported to it.
 	 */
 	unsigned offers;
 	unsigned heard;
 	unsigned seen; /* bit mask of the events that the program has got */
-	/* Time at which the program acts next; RN_NEVER: it waits for an event. */
+	/* Time at which the program does something next; RN_NEVER: it waits for an
+	 * event.
+	 */
 	rn_ns act_at;
 	rn_ns timewait_from; /* time at which time-wait began; 0: not in time-wait yet */
 };
@@ -249,7 +251,7 @@ static void answer_request(struct conns *w, struct host *h, struct record *l)
 	} else if (l->sidr) {
 		expect_ok(w,
 			  rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
-		/* Nothing is left to do for the program but to end the connection. */
+		/* The program has nothing left to do but to end the connection. */
 		l->act_at = think_until(w);
 	} else if (l->active) {
 		expect_ok(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
@@ -259,7 +261,9 @@ static void answer_request(struct conns *w, struct host *h, struct record *l)
 	}
 }
 
-/* Offers an alternate path on an established connection, or disconnects it. */
+/* Changes a connection that is established: the program offers an alternate path, or
+ * disconnects.
+ */
 static void change_conn(struct conns *w, struct host *h, struct record *l)
 {
 	struct rn_cm_route route = route_to(w, h, &rn_cm_conn_info(l->conn)->flow.dst);
@@ -276,7 +280,8 @@ static void change_conn(struct conns *w, struct host *h, struct record *l)
 	l->act_at = think_until(w);
 }
 
-/* Checks that a connection that has ended went through time-wait. */
+/* Checks that a connection that was disconnected went through time-wait before its end.
+ */
 static void check_end(struct conns *w, const struct record *l)
 {
 	if (l->seen >> RN_CM_EV_DISCONNECTED & 1 &&
@@ -368,8 +373,8 @@ static struct host *peer_of(struct conns *w, const struct rn_cm_info *info)
 	return &w->host[rn_vnet_host_of(w->net, &info->flow.dst)];
 }
 
-/* Returns the record of the other end of a connection; NULL if the program there
- * has ended.
+/* Returns the record of the other end of a connection; NULL if the program there has
+ * ended the connection.
  */
 static struct record *other_end(struct conns *w, const struct rn_cm_info *ours)
 {
@@ -401,9 +406,9 @@ static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 		fail(w, "the two ends of a connection do not agree");
 }
 
-/* A CM has given up a connection. Checks that the other end no longer has the connection,
- * or that many messages are lost. A disconnect request is answered even by a host that
- * does not know the connection.
+/* Called when a CM has given up a connection. If few messages are lost, checks that the
+ * other end no longer has the connection. A disconnect request is answered even by a
+ * host that does not know the connection.
  */
 static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 {
@@ -419,8 +424,8 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 		fail(w, "an end is given up that is still there");
 }
 
-/* A request has ended whose service has no listener. Checks that the program has got the
- * reason that says so.
+/* Called when a request has ended for whose service there is no listener. Checks that
+ * the program has got that as the reason.
  */
 static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)
@@ -429,8 +434,8 @@ static void check_refusal(struct conns *w, const struct record *l,
 		l->sidr ? (int)RN_CM_SIDR_UNSUPPORTED : (int)RN_CM_REJ_INVALID_SERVICE_ID;
 	bool told = ev->type == RN_CM_EV_REJECTED || ev->type == RN_CM_EV_SIDR_REP;
 
-	/* The peer may also refuse because it still has a connection that this host lost
-	 * by a reboot.
+	/* The peer may also have refused because it still has a connection of this host
+	 * from before a reboot.
 	 */
 	if (w->r->reboots && ev->status == RN_CM_REJ_STALE_CONN)
 		return;
@@ -491,7 +496,7 @@ static void note_timewait(struct conns *w, struct host *h)
 	}
 }
 
-/* Makes a record for a connection request that has arrived. */
+/* Adds a record for a connection request that has arrived at a listener. */
 static void take_request(struct conns *w, struct host *h, const struct rn_cm_event *ev)
 {
 	bool sidr = ev->type == RN_CM_EV_SIDR_REQ;
@@ -549,8 +554,8 @@ static void take_event(struct conns *w, struct host *h, const struct rn_cm_event
 
 /* ---- CM messages on the network ---- */
 
-/* Sends a CM message. This function draws its delay, loss and duplication at random. (The
- * links of the simulated network take no time and lose nothing.)
+/* Sends a CM message. Its delay, loss and duplication are drawn here, at random, because
+ * the links of the simulated network take no time and lose nothing.
  */
 static void send_message(struct conns *w, const struct host *h, const struct rn_cm_tx *tx)
 {
@@ -595,7 +600,7 @@ static void open_table(struct conns *w, struct host *h)
 			fail(w, "nobody listens, and nobody may");
 }
 
-/* Clears the CM of a host. The peers get no message about that. */
+/* The host reboots: its CM forgets everything. No peer gets a message about it. */
 static void reboot(struct conns *w, struct host *h)
 {
 	trace_event(w, h, "reboots", "", 0);
@@ -603,7 +608,7 @@ static void reboot(struct conns *w, struct host *h)
 	open_table(w, h);
 }
 
-/* Ends a process; the CM of its host rejects or disconnects its connections. */
+/* Ends a process. The CM of its host rejects or disconnects its connections. */
 static void crash(struct conns *w, struct host *h, unsigned process)
 {
 	trace_event(w, h, "crashes", "process", process);
@@ -651,7 +656,8 @@ static void serve_host(struct conns *w, struct host *h)
 	note_timewait(w, h);
 }
 
-/* Returns the time at which the connection manager or a program of the host has to act.
+/* Implements rn_vnet_ops.deadline: returns the time at which the connection manager or a
+ * program of the host has to do something.
  */
 static rn_ns deadline(void *ctx, uint32_t host)
 {
@@ -688,8 +694,8 @@ static void on_arrival(void *ctx, uint32_t host, struct rn_vnet_packet *p)
 	serve_host(w, &w->host[host]);
 }
 
-/* Makes a host request a connection, or makes a fault occur. Then schedules the next such
- * event.
+/* Implements rn_vnet_ops.happen: lets a host request a connection, or causes a fault.
+ * Then schedules the next such event.
  */
 static void happen(void *ctx, uint32_t what, uint32_t arg)
 {

@@ -3,12 +3,12 @@
  * and the checks of the events that the programs get.
  *
  * Up to 8 hosts, each with a connection manager (CM), listen for connections and request
- * connections from each other; a seed decides which and when. The programs accept,
- * refuse, ask for more time (MRA), offer alternate paths (LAP), disconnect, or give up in
- * the middle of the exchange. CM messages are lost, duplicated and delayed. Processes
- * crash, and then the CM of the host rejects or disconnects their connections; hosts
- * reboot, which loses their connections without any message, and use the same addresses
- * and QP numbers again. The run checks that:
+ * connections from each other; a seed decides which and when. The programs accept
+ * connections, refuse them, ask for more time (MRA), offer alternate paths (LAP),
+ * disconnect, or give up in the middle of the exchange. CM messages are lost, duplicated
+ * and delayed. Processes crash, and then the CM of the host rejects or disconnects their
+ * connections; hosts reboot, which loses their connections without any message, and use
+ * the same addresses and QP numbers again. The run checks that:
  *
  * - the events of each connection are ones that the protocol allows: no event occurs
  *   twice or after the end of the connection, and no event occurs on the wrong side;

@@ -25,13 +25,13 @@ enum {
 	LENGTHS = 5, /* number of message lengths: 4 KiB, 8 KiB ... 64 KiB */
 	LENGTH_LEAST = 4096,
 	FAN_IN = 8, /* maximum number of senders to one host */
-	/* Time in ns over which the starts of the flows are spread. */
+	/* Time in ns within which the flows start. */
 	START_WITHIN = 20000,
 	FLAP_WITHIN = 2000000,
 	FLAP_LEAST = 10000,
 	FLAP_MORE = 500000,
-	/* Maximum number of packets in flight that one host has sent and that are not
-	 * data of its flow, for example ACKs and CNPs.
+	/* Maximum number of packets in flight that one host has sent besides the data of
+	 * its flow, for example ACKs and CNPs.
 	 */
 	ANSWERS = 16,
 	PD = 1,
@@ -42,7 +42,7 @@ enum {
 	TIMEOUT = 14,
 	/* number of events between two calls of rn_fat_tree_cfg.progress */
 	PROGRESS = 1 << 16,
-	/* Number of bytes from one link that may wait in a switch; if more wait, the
+	/* With PFC: number of bytes from one link that may wait in a switch before the
 	 * switch pauses the link.
 	 */
 	PAUSE_ABOVE = 100000,
@@ -51,7 +51,7 @@ enum {
 #define SECOND RN_MSEC(1000)
 #define RATE UINT64_C(10000000000) /* rate of every link, in bit/s */
 #define RING (UINT64_C(1) << 60)   /* address of the completion queue */
-/* Number of bits of an address that count the bytes of one flow. */
+/* Number of low bits of an address that are the offset in the data of one flow. */
 #define DATA_BITS 40
 
 /* A flow of messages from a source to a sink. For WRITE and SEND the requester is the
@@ -158,7 +158,9 @@ static uint64_t word_of(const struct flow *f, uint64_t offset)
 	return rn_hash_word(f->pattern + offset);
 }
 
-/* Returns the flow to whose data the address @addr belongs; sets @offset. */
+/* Returns the flow to whose data the address @addr belongs; sets *@offset to the offset
+ * in that data.
+ */
 static struct flow *data_at(const struct tree *t, rn_iova addr, uint64_t *offset)
 {
 	uint64_t number = (addr >> DATA_BITS) - 1;
@@ -181,8 +183,8 @@ static bool holds(const struct flow *f, uint64_t offset, const uint8_t *bytes,
 }
 
 /* Returns the number of bytes of the flow that may have been written at the sink by now:
- * the bytes of all posted requests. For SEND, only the messages for which a receive is
- * posted count.
+ * the bytes of all posted requests. For SEND, only messages count for which a receive is
+ * posted.
  */
 static uint64_t opened(const struct flow *f)
 {
@@ -359,8 +361,8 @@ static void take_completions(struct tree *t, struct host *h)
 	}
 }
 
-/* Takes the completions of @host, sends its packets and checks its events. Must be called
- * after each event that may have caused a completion, a packet or an event there.
+/* Called after each event that may have caused a completion, a packet or an event on
+ * @host: takes its completions, sends its packets and checks its events.
  */
 static void drain(struct tree *t, uint32_t host)
 {
@@ -498,9 +500,9 @@ static void shuffle(struct tree *t, uint32_t *order)
 	}
 }
 
-/* Adds the flows of the plan. Permutation: each host sends to the next host in @order.
- * Incast: @order is divided into groups, and all other hosts of a group send to its
- * first host.
+/* Adds the flows of the run. Permutation: each host sends to the one behind it in
+ * @order. Incast: @order is divided into groups, and in each group all hosts send to the
+ * first one.
  */
 static void add_flows(struct tree *t, const uint32_t *order)
 {
@@ -771,8 +773,8 @@ static void check_flow(struct tree *t, const struct flow *f)
 	    f->written != (uint64_t)f->messages * f->length)
 		fail(t, "flow %u: %u of %u messages complete", flow_number(t, f),
 		     f->completed, f->messages);
-	/* When a link fails, later packets take another path and may overtake earlier
-	 * ones. So link failures may cause retransmissions without a loss.
+	/* When a link fails, packets take another path and may overtake earlier ones. So
+	 * packets may be sent again although none was lost.
 	 */
 	else if (f->stats.retransmitted && !f->losses && !t->cfg->flaps)
 		fail(t, "flow %u: %u packets are sent again, and none was lost",
@@ -875,8 +877,8 @@ int rn_fat_tree_run(const struct rn_fat_tree_cfg *cfg, struct rn_fat_tree_result
 		if (!r->failed)
 			check_end(&t);
 		sum_up(&t);
-		/* After a failure the devices are not destroyed, because their state may
-		 * be inconsistent.
+		/* After a failure the devices are left as they are, because their state
+		 * may be inconsistent.
 		 */
 		if (!r->failed)
 			destroy_objects(&t);

@@ -43,8 +43,8 @@ struct rn_fat_tree_cfg {
 	enum rn_cc_mode cc;
 	uint32_t loss_ppm; /* random loss on each link, in packets per million */
 	uint32_t flaps;	   /* number of times that a random link goes down for a while */
-	/* Priority flow control: a switch pauses a port that sends too much, instead of
-	 * losing packets.
+	/* Priority flow control (PFC): a switch pauses a port that sends too much,
+	 * instead of losing packets.
 	 */
 	bool pfc;
 	uint32_t messages; /* number of messages of each flow; 0: RN_FAT_TREE_MESSAGES */
@@ -63,7 +63,7 @@ struct rn_fat_tree_result {
 	bool failed;
 	char why[160]; /* if the run failed: the reason, as text */
 	rn_ns at;      /* time of the failure, or of the last event */
-	rn_ns done;    /* time at which the last request completed */
+	rn_ns done;    /* time at which the last request of the run completed */
 	uint64_t hash; /* hash of all packets and completions */
 	enum rn_fat_tree_traffic traffic;
 	uint32_t switches, flows;

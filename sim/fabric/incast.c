@@ -83,8 +83,8 @@ void rn_incast_defaults(struct rn_incast_cfg *cfg, uint32_t senders)
 }
 
 /* ------------------------------------------ memory operations of the devices */
-/* Implements rn_mem_ops.write. Only the writes of CQEs have an effect, because the run
- * does not check data.
+/* Implements rn_mem_ops.write. Only CQEs are stored, because the run does not check
+ * data.
  */
 static enum rn_mem_result mem_write(void *ctx, rn_iova dst, const void *src, uint32_t len,
 				    struct rn_mem_attr attr)
@@ -171,7 +171,7 @@ static void post(struct incast *x, struct device *d, struct rn_qp *qp)
 				       .sg = &sge,
 				       .num_sge = 1 };
 
-	/* This fails if the QP is in ERR; rn_incast_result.failed counts such QPs. */
+	/* Fails if the QP is in ERR; rn_incast_result.failed counts such QPs. */
 	(void)rn_qp_post_send(d->dev, qp, x->net->now, &wr);
 }
 

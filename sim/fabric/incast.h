@@ -35,8 +35,8 @@ struct rn_incast_cfg {
 	/* length of a sample in ns; at most RN_INCAST_SAMPLES samples are stored */
 	rn_ns sample;
 	/* The receiver stalls for a random time from @stall_min to @stall_max, then runs
-	 * for a random time up to @run_max, and so on. Packets that arrive while it
-	 * stalls wait. 0: the receiver never stalls.
+	 * for a random time up to @run_max, and so on. Packets that arrive meanwhile
+	 * wait. All 0: the receiver never stalls.
 	 */
 	rn_ns stall_min, stall_max, run_max;
 	bool reads; /* the senders READ from the receiver instead of writing to it */
@@ -55,7 +55,7 @@ struct rn_incast_result {
 	struct rn_incast_cfg cfg;
 	uint32_t samples;
 	struct rn_incast_sample sample[RN_INCAST_SAMPLES];
-	/* This and the next three fields describe the last quarter of the run. */
+	/* This and the next three members are about the last quarter of the run. */
 	uint32_t share[RN_INCAST_SENDERS]; /* rate of each sender, in kbit/s */
 	uint32_t fairness;		   /* Jain's fairness index, in millionths */
 	/* Used part of the bottleneck's rate, in millionths. */

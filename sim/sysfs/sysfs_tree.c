@@ -40,8 +40,8 @@ enum {
 	ENTRY_TEXT_MAX = 192,
 };
 
-/* Passes entries to @visit. As soon as @visit returns something other than 0, that is
- * stored in @rc, and further entries are skipped.
+/* Passes entries to @visit. When @visit has returned something other than 0, @rc has
+ * that, and further entries are skipped.
  */
 struct writer {
 	rn_sysfs_visit_fn *visit;
@@ -98,7 +98,7 @@ DEFINE_EMITTER(file, RN_SYSFS_FILE, false)
 DEFINE_EMITTER(live_file, RN_SYSFS_FILE, true)
 DEFINE_EMITTER(symlink_to, RN_SYSFS_LINK, false)
 
-/* Makes all further names relative to this directory, which is emitted too. */
+/* Creates a directory entry, and puts all further names of @w below it. */
 __attribute__((format(printf, 2, 3))) static void enter(struct writer *w,
 							const char *format, ...)
 {
@@ -146,9 +146,9 @@ static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 	return w.rc;
 }
 
-/* Emits the three files of an index of the GID table. libibverbs reads the table to its
- * advertised end, and fails if one type or device name is missing; a zero GID marks an
- * unused entry.
+/* Emits the three files for one index of the GID table. All indices up to the advertised
+ * length need them: libibverbs fails if one type or device name is missing. An unused
+ * entry has a zero GID.
  */
 static void gid_entry(struct writer *w, const struct rn_netdev *dev, unsigned idx)
 {
@@ -168,7 +168,9 @@ static void gid_entry(struct writer *w, const struct rn_netdev *dev, unsigned id
 	file(w, name, "%s\n", dev->ifname);
 }
 
-/* Emits the files of counters, which the preloaded library writes (counters.h). */
+/* Emits the files of counters. They are 0 until the preloaded library writes values into
+ * them (counters.h).
+ */
 static void counter_files(struct writer *w)
 {
 	static const char *const names[] = {
@@ -222,7 +224,9 @@ static void ib_device(struct writer *w, const struct rn_netdev *dev)
 {
 	file(w, "node_type", "1: CA\n");
 	guid_file(w, "node_guid", dev->node_guid);
-	/* Each device has a GUID of its own, as NCCL merges devices with equal ones. */
+	/* Each device has its own GUID, because NCCL treats devices with equal GUIDs as
+	 * one.
+	 */
 	guid_file(w, "sys_image_guid", dev->node_guid);
 	file(w, "node_desc", "Rocin software RDMA on %s\n", dev->ifname);
 	file(w, "fw_ver", "%s\n", ROCIN_VERSION);
@@ -236,8 +240,8 @@ static void ib_device(struct writer *w, const struct rn_netdev *dev)
 static void uverbs_device(struct writer *w, const struct rn_netdev *dev)
 {
 	file(w, "ibdev", "%s\n", dev->ibdev);
-	/* The device number of /dev/null. If it did not match, libibverbs would wait for
-	 * 5 s.
+	/* The device number of /dev/null, to which the device node leads. If the two
+	 * differed, libibverbs would wait for 5 s.
 	 */
 	file(w, "dev", "1:3\n");
 	file(w, "abi_version", "1\n");
@@ -253,8 +257,8 @@ static int visit_device(const struct rn_netdev *dev, rn_sysfs_visit_fn *visit, v
 	assert(dev->ibdev[0] && !strchr(dev->ibdev, '/'));
 	assert(dev->gid_count <= RN_GID_MAX);
 
-	/* NCCL overwrites the last, the third last and the fourth last character of this
-	 * name, so that it joins the functions of one card. The suffix ".nic" gives it
+	/* To treat the functions of one card as one, NCCL overwrites the last, the third
+	 * last and the fourth last character of this name. The suffix ".nic" gives it
 	 * characters to overwrite.
 	 */
 	(void)snprintf(parent, sizeof(parent), "sys/devices/virtual/rocin/%s.nic",
@@ -314,8 +318,8 @@ static int emit_link(const struct scan *scan, const char *name, const char *targ
 }
 
 /* Returns the real path of the device @name, which the caller must free. Returns NULL if
- * @name is not a device of the kernel: if it is a plain file of the class (abi_version),
- * belongs to another generated tree, or no longer exists.
+ * @name is not a device of the kernel: it is a plain file of the class (abi_version),
+ * belongs to another generated tree, or does not exist any more.
  */
 static char *real_device(const struct scan *scan, const char *name)
 {
@@ -334,7 +338,7 @@ static char *real_device(const struct scan *scan, const char *name)
 	return NULL;
 }
 
-/* Returns true if the link for the entry is left out. This is so for rdma_cm, because the
+/* Returns true if no link is made for the entry: "." and "..", and rdma_cm, because the
  * tree has an rdma_cm of Rocin (sysfs_tree.h).
  */
 static bool is_skipped(const char *name)
@@ -342,7 +346,9 @@ static bool is_skipped(const char *name)
 	return name[0] == '.' || strcmp(name, "rdma_cm") == 0;
 }
 
-/* Links the real entries of a directory. Return: number of links, or -errno. */
+/* Passes a link for each real device in the directory to @visit. Return: number of
+ * links, or -errno.
+ */
 static int visit_entries(const struct scan *scan)
 {
 	char path[PATH_MAX];
@@ -369,8 +375,8 @@ static int visit_entries(const struct scan *scan)
 	return rc ? rc : links;
 }
 
-/* Passes one link to @visit for the whole directory of a class, if Rocin has no entries
- * in that class.
+/* If Rocin has no entries in a class, passes one link to @visit, for the whole directory
+ * of the class.
  */
 static int visit_class(const struct scan *scan)
 {
@@ -445,8 +451,8 @@ static int visit_all(const struct content *content, rn_sysfs_visit_fn *visit, vo
 	return rc ? rc : rn_sysfs_visit_real("/sys", "/dev", visit, ctx);
 }
 
-/* Continues the hash that becomes the name of a tree with @text. The hash need not resist
- * attacks, because only the user can write to these directories.
+/* Continues the hash that becomes the name of a tree with @text. The hash need not
+ * withstand attacks, because only the user can write to the directory of trees.
  */
 static void hash_text(uint64_t *hash, const char *text)
 {
@@ -465,8 +471,8 @@ static int hash_entry(void *ctx, const struct rn_sysfs_entry *entry)
 	return 0;
 }
 
-/* Creates a directory unless it exists. Sets its mode explicitly, because the umask is
- * the program's.
+/* Creates a directory unless it exists. Sets its mode explicitly, because the program's
+ * umask may have removed bits.
  */
 static int ensure_dir(int root, const struct rn_sysfs_entry *entry)
 {
@@ -529,7 +535,7 @@ static int write_file(int root, const struct rn_sysfs_entry *entry, int create)
 	return rc;
 }
 
-/* Creates a file that others write, unless it is there. */
+/* Creates an empty file that other code will write, unless the file exists. */
 static int create_file(int root, const struct rn_sysfs_entry *entry)
 {
 	int fd = openat(root, entry->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -601,9 +607,9 @@ static void remove_all(const char *path)
 	errno = saved_errno;
 }
 
-/* Writes the tree under another name and renames it. If another process was faster, the
- * rename fails, because the target is a directory that is not empty. This is no error:
- * that tree is used then.
+/* Writes the tree under another name and renames it. If another process has been faster,
+ * the rename fails because the target exists and is not empty. That is no error: the
+ * other process's tree is used.
  */
 static int create(const char *parent, const char *path, const struct content *content)
 {

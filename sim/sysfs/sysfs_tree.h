@@ -45,7 +45,7 @@ struct rn_netdev;
 int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, unsigned n,
 			char *path, size_t path_len, char *err, size_t err_len);
 
-/**
+/* *
  * rn_sysfs_tree_update() - Update a tree after addresses or links have changed
  * @path:	Tree made for devices of the same names
  * @devs:	The devices as they are now; the files of other devices are not changed
@@ -53,8 +53,8 @@ int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, un
  *
  * Rewrites, in place, the files of port state and GIDs whose text differs. Adds, removes
  * and renames nothing, so no directory changes its modification time. A file is written
- * by one write() and then truncated if the new text is shorter; a reader in between sees
- * the end of the old text behind the new line.
+ * by one write(), and truncated afterwards if the new text is shorter. A reader in
+ * between sees the end of the old text behind the new line.
  *
  * Return: 0, -ENOENT (no such tree or device in it), or an error of the file system.
  */
@@ -78,8 +78,8 @@ struct rn_sysfs_entry {
 	const char *content; /* text of a file, target of a link, "" for a directory */
 };
 
-/* Function that gets an entry. @entry is valid during the call only. Returns 0 if the
- * visit shall go on, or -errno if it shall stop.
+/* Called with each entry of a tree. @entry is valid during the call only. Returns 0 to
+ * go on, or -errno to stop.
  */
 typedef int rn_sysfs_visit_fn(void *ctx, const struct rn_sysfs_entry *entry);
 

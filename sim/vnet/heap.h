@@ -3,9 +3,9 @@
  * each host.
  *
  * Events are delivered by time and, at equal times, in the order in which they were put.
- * Each host has one timer, which is moved whenever the deadline of its device changes; of
- * several timers with the same time, the one of the host with the lowest number expires
- * first. Putting, taking and moving cost O(log n).
+ * Each host has one timer, which the caller sets whenever the deadline of the host's
+ * device changes. If several timers have the same time, that of the host with the lowest
+ * number expires first. Putting, taking and moving cost O(log n).
  *
  * The caller owns the memory. Threads: no locks.
  */
@@ -44,13 +44,11 @@ struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
 struct rn_vnet_timer {
 	rn_ns at;
-	/* In element i of the array: position that the timer of host i has in the heap.
-	 * Has no meaning if @at is RN_NEVER.
+	/* Element i: position in the heap of the timer of host i. Valid if @at is not
+	 * RN_NEVER.
 	 */
 	uint32_t place;
-	/* In element i of the array: number of the host whose timer is at position i of
-	 * the heap.
-	 */
+	/* Element i: number of the host whose timer is at position i of the heap. */
 	uint32_t nth;
 };
 

@@ -45,7 +45,7 @@ struct rn_link {
 	/* Time at which the last packet in the queue will have been sent completely. */
 	rn_ns idle_at;
 	bool down;
-	uint32_t downs; /* number of times that the link went down */
+	uint32_t downs; /* number of times that the link has gone down */
 	uint64_t packets, bytes, dropped, marked;
 	/* number of packets lost at random, or because the link was down */
 	uint64_t lost;
@@ -57,15 +57,16 @@ struct rn_link_fate {
 	 * was drawn.
 	 */
 	bool lost;
-	bool marked;	  /* the packet gets the ECN codepoint CE */
-	bool twice;	  /* a second copy arrives at the time @again */
-	bool late;	  /* the packet got an extra delay, so others may overtake it */
+	bool marked; /* the packet gets the mark CE of ECN */
+	bool twice;  /* a second copy arrives at the time @again */
+	/* the packet got an extra delay, so that later ones may overtake it */
+	bool late;
 	rn_ns arrives_at; /* arrival at the other end, unless the packet is lost */
 	rn_ns again;
 };
 
-/* Bytes around a packet's BTH-to-ICRC part on the wire: Ethernet, IPv4 and UDP headers,
- * frame check sequence, preamble and inter-frame gap.
+/* Number of bytes on the wire besides the part of a packet from BTH to ICRC: Ethernet,
+ * IPv4 and UDP headers, frame check sequence, preamble and inter-frame gap.
  */
 enum {
 	RN_LINK_FRAMING = 14 + 20 + 8 + 4 + 20
@@ -85,8 +86,8 @@ uint32_t rn_link_queued(const struct rn_link *link, rn_ns now);
 struct rn_link_fate rn_link_send(struct rn_link *link, rn_ns now, uint32_t bytes,
 				 bool capable);
 
-/* Decides at random, as RED does, whether a packet gets the ECN mark. @queued: bytes that
- * are in the queue when the packet comes.
+/* Decides at random, as RED does, whether a packet gets an ECN mark. @queued: number of
+ * bytes in the queue when the packet comes.
  */
 bool rn_link_mark(struct rn_link *link, uint32_t queued);
 

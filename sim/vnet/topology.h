@@ -31,8 +31,9 @@ static inline uint32_t rn_fat_tree_switches(uint32_t k)
 }
 
 /* Builds the switches and links of a fat tree for the hosts of @v, at most
- * rn_fat_tree_hosts(@k) of them, and spreads the hosts evenly over its host ports. Every
- * link direction has the settings @link and a seed of its own, counted up from @seed.
+ * rn_fat_tree_hosts(@k) of them, and spreads the hosts evenly over its host ports. Each
+ * direction of a link has the settings @link and its own seed: @seed, @seed + 1, and so
+ * on.
  */
 void rn_vnet_fat_tree(struct rn_vnet *v, uint32_t k, const struct rn_link_cfg *link,
 		      uint64_t seed);

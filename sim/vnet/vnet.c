@@ -9,15 +9,15 @@
 
 enum {
 	ARRIVAL, /* The packet with number arg reaches the other end of its link. */
-	/* The next events exist only with PFC; arg: number of the port. */
+	/* The following events exist only with PFC; arg: number of the port. */
 	SENT,
 	PAUSE,
 	RESUME,
 };
 
 enum {
-	/* Maximum number of events of one port that are scheduled at any time: one SENT,
-	 * and some PAUSE and RESUME.
+	/* Maximum number of events of one port that are scheduled at a time: one SENT,
+	 * and a few PAUSE and RESUME.
 	 */
 	PORT_EVENTS = 8,
 };
@@ -273,9 +273,9 @@ static bool send_on_link(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t n
 
 /* -------------------------------------------------------------- flow control */
 /* Port @number has sent @bytes that now wait in the switch at the other end of its link.
- * Adds them to the bytes that the switch counts for this port. If there are more than the
- * limit, the switch sends PAUSE to the port. release() subtracts the bytes again and
- * sends RESUME.
+ * Adds them to the count that the switch keeps for this port. If that exceeds the limit,
+ * the switch sends PAUSE to the port. release() subtracts them again when they have left
+ * the switch, and sends RESUME.
  */
 static void hold(struct rn_vnet *v, uint32_t number, uint32_t bytes)
 {
@@ -305,8 +305,8 @@ static uint32_t size_of(const struct rn_vnet_packet *p)
 	return p->len + RN_LINK_FRAMING;
 }
 
-/* If port @number is neither sending nor paused, sends its next waiting packet. With PFC,
- * packets wait in the list of the port, so the queue of the link stays empty.
+/* Called with PFC: if port @number is neither sending nor paused, sends its next waiting
+ * packet. Packets wait in the list of the port, not in the queue of the link.
  */
 static void send_next(struct rn_vnet *v, uint32_t number)
 {
@@ -359,10 +359,10 @@ static void flow_control(struct rn_vnet *v, uint32_t what, uint32_t number)
 	send_next(v, number);
 }
 
-/* Lets @p, a packet of the pool, leave its node by port @number, at once or after the
- * packets that wait there. @p->port is the port, of another node, that sent @p to this
- * node; at the host where @p begins, it is @number. Returns false if the packet was lost
- * and put back into the pool.
+/* Sends @p, a packet of the pool, by port @number of the node where it is: at once, or
+ * after the packets that wait there. @p->port: the port of another node by which @p has
+ * come; @number if @p begins at this host. Returns false if the packet was lost and put
+ * back into the pool.
  */
 static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t number,
 		     rn_ns late)
@@ -376,8 +376,8 @@ static bool leave_by(struct rn_vnet *v, struct rn_vnet_packet *p, uint32_t numbe
 
 /* ----------------------------------------------------- forwarding by a switch */
 /* Returns the ECMP hash of a flow at switch @node. All packets of a flow get the same
- * value at one switch. Different switches get different values; otherwise the switches of
- * the next tier would use only some of their ports.
+ * value at one switch. Different switches get different values. With equal ones, all
+ * packets that reach a switch of the next tier would leave it by a few of its ports.
  */
 static uint32_t hash_of(const struct rn_flow *f, uint32_t node)
 {
@@ -515,17 +515,17 @@ void rn_vnet_rearm(struct rn_vnet *v, uint32_t host)
 	if (at != RN_NEVER) {
 		at -= h->skew;
 		at = at < h->stalled_until ? h->stalled_until : at;
-		/* If the deadline has passed already, the timer is set to the present
-		 * time, so that all overdue hosts are served in the order of their
-		 * numbers.
+		/* If the deadline has passed already, the timer is set to now. So all
+		 * hosts that are late are served in the order of their numbers.
 		 */
 		at = at < v->now ? v->now : at;
 	}
 	rn_vnet_timers_set(&v->timers, host, at);
 }
 
-/* Serves the hosts whose timers are due, in the order of their numbers, each once. A host
- * whose timer becomes due after its turn waits for the next step.
+/* Calls expire() for the hosts whose timers are due, in the order of their numbers, once
+ * each. A host whose timer becomes due when a higher number has been served waits for
+ * the next step.
  */
 static void serve_timers(struct rn_vnet *v)
 {

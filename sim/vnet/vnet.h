@@ -39,9 +39,9 @@ struct rn_dev;
 
 enum {
 	RN_VNET_NOBODY = UINT32_MAX,
-	/* Flag in the node number of a switch; host i is node i. */
+	/* Set in the node numbers of switches. Host i is node i. */
 	RN_VNET_SWITCH = 1u << 31,
-	/* First event number that the caller may use. */
+	/* First number of events of the caller, for rn_vnet_put(). */
 	RN_VNET_OWN = 16,
 };
 
@@ -52,7 +52,9 @@ struct rn_vnet_packet {
 	uint32_t port;	   /* number of the port that sent the packet last */
 	/* With PFC: next packet in the list of packets that wait at a port. */
 	uint32_t next;
-	/* Value of rn_link.downs when the packet was sent on its link. */
+	/* Value of rn_link.downs when the packet was sent. If it has changed at arrival,
+	 * the link went down meanwhile.
+	 */
 	uint32_t downs;
 	bool damaged;
 	uint32_t len; /* length in bytes from BTH to ICRC */
@@ -72,14 +74,14 @@ struct rn_vnet_port {
 	 */
 	uint32_t first, last;
 	uint32_t waiting; /* bytes of the packets in the list of waiting packets */
-	/* Bytes that this port has sent and that still wait in the switch at the
-	 * other end.
+	/* With PFC: bytes that this port has sent and that still wait in the switch at
+	 * the other end of its link.
 	 */
 	uint32_t held;
-	bool sends; /* a packet is being sent on the link */
-	bool told;  /* the other end has sent PAUSE, and no RESUME after it */
-	/* The last message that reached this port was PAUSE, so the port must not send.
-	 */
+	bool sends; /* a packet of this port is on the wire */
+	/* the switch at the other end has sent PAUSE, and no RESUME after it */
+	bool told;
+	/* The last message that has reached this port was PAUSE. It must not send. */
 	bool paused;
 };
 
@@ -91,8 +93,9 @@ struct rn_vnet_host {
 	rn_ns skew;
 	/* time until which the host does not run; arriving packets wait */
 	rn_ns stalled_until;
-	/* The host's timer has become due when hosts with higher numbers had been served
-	 * already. It is set again after all other due timers have been served.
+	/* The timer of this host became due when hosts with higher numbers had been
+	 * served in this step. It is set again when all other timers that are due have
+	 * been served.
 	 */
 	bool waits;
 	uint32_t next_waiting;
@@ -106,8 +109,8 @@ struct rn_vnet_route {
 };
 
 enum rn_vnet_loss {
-	/* The packet was lost at a full queue, at a link that is down, or by a random
-	 * loss. The counters lost and dropped of the link tell which.
+	/* The packet was lost at a full queue, at a link that is down, or at random. The
+	 * link's counters lost and dropped tell which.
 	 */
 	RN_VNET_ON_LINK,
 	RN_VNET_NO_ROOM, /* The packet pool is empty. */
@@ -119,13 +122,13 @@ enum rn_vnet_loss {
  * packets are sent, @happen if the caller schedules events; the others may be NULL.
  */
 struct rn_vnet_ops {
-	/* A packet has reached its host. This function must call rn_vnet_receive(), and
-	 * then handle the packets and completions that the device has. After it returns,
-	 * the packet goes back to the pool.
+	/* Called when a packet has reached its host. This function must call
+	 * rn_vnet_receive(), and then handle the packets and completions of the device.
+	 * After it returns, the packet goes back to the pool.
 	 */
 	void (*arrive)(void *ctx, uint32_t host, struct rn_vnet_packet *p);
-	/* The deadline of @host has come. This function must call rn_dev_expire(), and
-	 * then handle the packets and completions that the device has.
+	/* Called when the deadline of @host has come. This function must call
+	 * rn_dev_expire(), and then handle the packets and completions of the device.
 	 */
 	void (*expire)(void *ctx, uint32_t host);
 	/* Returns the deadline of @host by the host's own clock. NULL: rn_dev_deadline()
@@ -134,8 +137,8 @@ struct rn_vnet_ops {
 	rn_ns (*deadline)(void *ctx, uint32_t host);
 	/* Called when an event is due that the caller scheduled by rn_vnet_put(). */
 	void (*happen)(void *ctx, uint32_t what, uint32_t arg);
-	/* Called when @p was put into the queue of @port; @p will reach the other end @by
-	 * ns from now.
+	/* Called when @p was put into the queue of @port. @by: time in ns from now until
+	 * @p arrives at the other end of the link.
 	 */
 	void (*queued)(void *ctx, const struct rn_vnet_packet *p,
 		       const struct rn_vnet_port *port, rn_ns by);
@@ -154,9 +157,10 @@ struct rn_vnet_cfg {
 	/* Maximum number of the caller's events that are scheduled at once. */
 	uint32_t events;
 	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
-	 * and still wait in its queues, which have no limit then. Above @pause_above
-	 * bytes it pauses the port at the other end of that link, and at half as many it
-	 * lets the port continue. 0: no PFC; a full queue loses packets.
+	 * and still wait in its queues, which have no limit then. If they are more than
+	 * @pause_above, it pauses the port at the other end of that link; when half of
+	 * that is left, it lets the port continue. 0: no PFC; a full queue loses
+	 * packets.
 	 */
 	uint32_t pause_above;
 	const struct rn_vnet_ops *ops;
@@ -216,8 +220,8 @@ uint32_t rn_vnet_add_host(struct rn_vnet *v, struct rn_dev *dev,
 /* Adds a switch. Return: its node number, which the other functions take as @node. */
 uint32_t rn_vnet_add_switch(struct rn_vnet *v);
 
-/* Returns the number in the whole network of the port that is number @nth of node @node.
- * A host has only port 0.
+/* Returns the number that port @nth of node @node has in the network, for
+ * rn_vnet.port[]. A host has only port 0.
  */
 uint32_t rn_vnet_port_of(const struct rn_vnet *v, uint32_t node, uint32_t nth);
 
@@ -254,8 +258,8 @@ rn_ns rn_vnet_next(const struct rn_vnet *v);
  */
 void rn_vnet_step(struct rn_vnet *v);
 
-/* Sets the timer of @host to the deadline of its device. The caller must call this when
- * that deadline may have changed.
+/* Sets the timer of @host to the deadline of its device. Must be called whenever that
+ * deadline may have changed.
  */
 void rn_vnet_rearm(struct rn_vnet *v, uint32_t host);
 
@@ -275,7 +279,7 @@ static inline bool rn_vnet_is_stalled(const struct rn_vnet *v, uint32_t host)
 uint32_t rn_vnet_host_of(const struct rn_vnet *v, const struct rn_gid *gid);
 
 /**
- * rn_vnet_build() - Let the device of a host build its next packet, with ICRC
+ * rn_vnet_build() - Let the device of a host build its next packet, and add the ICRC
  * @what:	enum rn_tx_what: which kinds of packets may leave
  * @p:	Out: the packet with flow, from and len; to: RN_VNET_NOBODY if no host has the
  *	address
@@ -298,8 +302,8 @@ struct rn_vnet_packet *rn_vnet_take(struct rn_vnet *v, uint32_t host, unsigned w
  */
 void rn_vnet_go(struct rn_vnet *v, struct rn_vnet_packet *p);
 
-/* Sends a copy of @p, which arrives @late ns later than the link alone would deliver it.
- * Return: the copy, valid until the next step; NULL: the copy is lost.
+/* Sends a copy of @p. It arrives @late ns later than it would by the link alone. Return:
+ * the copy, valid until the next step; NULL: the copy is lost.
  */
 struct rn_vnet_packet *rn_vnet_send(struct rn_vnet *v, const struct rn_vnet_packet *p,
 				    rn_ns late);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* check.c - checks completions, events and atomics against the requests that were posted,
- * and plays the program that polls, arms and resizes the completion queues.
+/* check.c - checks completions, events and atomics against the requests that were
+ * posted, and acts as the program that polls, arms and resizes the completion queues.
  */
 #include <string.h>
 
@@ -63,7 +63,7 @@ static void check_read(struct rn_world *w, const struct rn_w_end *e,
 			  (unsigned long long)wr->id, e->qpn);
 }
 
-/* Checks the effect of a request that has succeeded. */
+/* Checks what a request that has succeeded has done to memory. */
 static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	const struct rn_wr_info *info = &rn_wr_info[wr->opcode];
@@ -89,8 +89,8 @@ static void check_success(struct rn_world *w, struct rn_w_end *e,
 		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
 			  (unsigned long long)wr->id, e->qpn);
 	rn_w_slot_close(device_of(w, e), wr->slot);
-	/* On UC a send completion does not mean that the data have arrived, so the target
-	 * slot stays open for late writes.
+	/* On UC a send completion does not mean that the data has arrived. So the slot
+	 * that it is written to stays open.
 	 */
 	if (!rn_w_is_reliable(e))
 		return;
@@ -116,8 +116,8 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 	case RN_WC_WR_FLUSH_ERR:
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
-		/* A READ that is retransmitted after its key became invalid gets no
-		 * answer, not even a NAK, so its retries are used up.
+		/* A READ that is sent again after its key became invalid gets no answer,
+		 * not even a NAK, until its retries are used up.
 		 */
 		return rn_w_is_reliable(e) && rn_w_account_is_spent(e) &&
 		       (peer_gone || rn_w_key_is_gone(e, wr) ||
@@ -181,7 +181,7 @@ static void check_send(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 
 /* ----------------------------------------------------- completions of receives */
 /* Checks a message that has arrived over UC: it must be one of those that the peer has
- * sent. Messages may be lost, duplicated and reordered there.
+ * sent. On UC, messages may be lost, duplicated and reordered.
  */
 static void check_any_message(struct rn_world *w, struct rn_w_end *e,
 			      const struct rn_w_wr *recv, const struct rn_cqe *cqe)
@@ -259,8 +259,8 @@ static void check_recv(struct rn_world *w, struct rn_w_end *e, const struct rn_c
 	else if (status == RN_WC_SUCCESS)
 		check_message(w, e, wr, cqe);
 	else if (status == RN_WC_LOC_ACCESS_ERR && e->peer->bad_posted)
-		/* The peer has sent a WRITE with immediate with an invalid key. This
-		 * completes the receive with this error, and the QP goes to ERR.
+		/* The peer has sent a WRITE with immediate that has an invalid key. The
+		 * receive completes with this error, and the QP goes to ERR.
 		 */
 		e->may_flush = true;
 	else if (status != RN_WC_WR_FLUSH_ERR || !e->may_flush)
@@ -409,7 +409,7 @@ void rn_w_cq_poll(struct rn_w_device *d)
 	}
 }
 
-/* Handles an event of a CQ, before the CQEs that it reports are checked. */
+/* Handles a completion event of a CQ, before the CQEs are checked that it reports. */
 static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 {
 	struct rn_w_cq *q = ev->cq->owner;

@@ -63,8 +63,8 @@ static void add_region(struct rn_w_device *d, struct rn_mr *mr, uint32_t key,
 	rn_dev_add_mr(d->dev, mr);
 }
 
-/* Returns a slot to the free list. Slots are reused as late as possible, in the order in
- * which they were freed, so that a late access finds a closed slot.
+/* Puts a slot at the end of the list of free slots. A slot is reused as late as
+ * possible, so that an access that comes too late finds it closed.
  */
 static void give_back(struct rn_w_device *d, uint32_t slot)
 {
@@ -210,7 +210,7 @@ static enum rn_mem_result write_ring(struct rn_w_device *d, rn_iova dst, const v
 	return RN_MEM_DONE;
 }
 
-/* Returns true if the QP is reliable. Messages of UC QPs may arrive twice. */
+/* Returns true if the QP is reliable. UC QPs may receive a message twice. */
 static bool is_reliable(struct rn_w_device *d, uint32_t qpn)
 {
 	const struct rn_w_end *e = rn_w_find(d->w, d->number, qpn);
@@ -253,8 +253,8 @@ static enum rn_mem_result fetch(struct rn_w_device *d, void *dst, rn_iova src,
 }
 
 /* Returns true if the READ is allowed. If the network duplicates a READ, it is executed
- * twice. The slot may belong to another request the second time, but the rkey is that of
- * the whole memory, so it still gives access.
+ * twice. At the second time the slot may belong to another request, but the R_Key, which
+ * is that of the whole memory, still gives access.
  */
 static bool may_read(struct rn_w_device *d, rn_iova src, uint32_t len, uint32_t qpn)
 {
@@ -348,7 +348,8 @@ static enum rn_mem_result atomic_later(void *ctx, const struct rn_mem_atomic_req
 						   .tag = tag });
 }
 
-/* Ends memory operation @op. It has no effect if its QP was destroyed or reset meanwhile.
+/* Ends the memory operation @op, which was PENDING. It has no effect if its QP was
+ * destroyed or reset meanwhile.
  */
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op)
 {

@@ -11,7 +11,7 @@ enum {
 	PD = 1,
 	XRCD = 1,
 	RIGHTS = RN_ACCESS_REMOTE_MASK,
-	/* Longest message in bytes for which receives of an SRQ have room. */
+	/* Receives of an SRQ have room for messages of up to this number of bytes. */
 	SRQ_MESSAGE = 6 * 1024,
 };
 
@@ -57,7 +57,9 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 	return true;
 }
 
-/* Removes the attributes of queues that the QP does not have. */
+/* Adapts @init to the QP: leaves out queues that it does not have, and sets its SRQ or
+ * its XRC domain.
+ */
 static void leave_out(struct rn_qp_init *init, const struct rn_w_end *e)
 {
 	if (e->pair->plan->srq)
@@ -189,13 +191,13 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
 	forget(w, e);
 }
 
-/* Connects the pair again, with new first PSNs. They are a quarter of the number space
- * away from PSNs that may still be in flight.
+/* Connects the pair again, with new first PSNs. The new PSNs are a quarter of the number
+ * space away from those of packets that may still be in flight.
  */
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
 {
-	/* On UC a late packet may begin a message whatever its PSN is. So the QPs are
-	 * replaced by new ones with other numbers.
+	/* On UC a late packet may begin a message, whatever its PSN is. So the QPs are
+	 * destroyed, and new ones get other numbers.
 	 */
 	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]) ||
 		       rn_w_cq_is_lost(&p->end[0]) || rn_w_cq_is_lost(&p->end[1]);
@@ -258,8 +260,8 @@ void rn_w_drain_step(struct rn_world *w, struct rn_w_end *e)
 	to_state(w, e, RN_QPS_SQD);
 }
 
-/* The QP reports that it has drained: all requests that had started have completed.
- * Schedules the time when it returns to RTS.
+/* Called when the QP has drained: all requests that had started have completed.
+ * Schedules when the program takes it back to RTS.
  */
 void rn_w_drained(struct rn_world *w, struct rn_w_end *e)
 {

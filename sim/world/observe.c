@@ -10,9 +10,9 @@
 /* ---- The check of retries ---- */
 /* A QP may count a retry only for a loss that the world caused, once for each loss, or
  * for a timeout that has really expired. It may give up a PSN only if it has sent that
- * PSN retry_cnt + 1 times. The check finds out from the packets alone which PSNs are
- * unanswered: an answer acknowledges every earlier PSN, except READs and atomics, which
- * need answers of their own.
+ * PSN retry_cnt + 1 times. Which PSNs are unanswered the check learns from the packets
+ * alone: an answer acknowledges all earlier PSNs except those of READs and atomics,
+ * which need answers of their own.
  */
 static rn_ns local_time(const struct rn_w_end *e)
 {
@@ -32,8 +32,8 @@ void rn_w_account_lost(struct rn_w_end *e, uint32_t count)
 	e->account.losses += count;
 }
 
-/* Notes that a request leaves that uses @count PSNs from @psn on. @alone: the request is
- * a READ or atomic, which only its own response acknowledges.
+/* Notes that a request leaves that takes @count PSNs from @psn on. @alone: it is a READ
+ * or atomic, which only its own response acknowledges.
  */
 void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count, bool alone)
 {
@@ -65,8 +65,8 @@ static void advance(struct rn_w_end *e, struct rn_psn target, bool is_answer)
 		a->heard = a->una;
 }
 
-/* Notes that an answer with PSN @psn reaches @e. @is_answer: it is the response to the
- * READ or atomic at that PSN. @accepts: it is an ACK, not a NAK.
+/* Notes that an answer with PSN @psn has reached @e. @is_answer: it is the response to
+ * the READ or atomic at that PSN. @accepts: it is an ACK, not a NAK.
  */
 void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
 			   bool accepts)
@@ -79,8 +79,8 @@ void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer
 	advance(e, is_answer || !accepts ? psn : rn_psn_add(psn, 1), is_answer);
 	if (!rn_psn_before(a->heard, psn))
 		return;
-	/* Responses before this one are missing, but this one shows that the peer is
-	 * working, so the requester restarts its timer.
+	/* Earlier responses are missing, but this one shows that the peer is alive, so
+	 * the requester restarts its timer.
 	 */
 	a->heard = psn;
 	a->since = local_time(e);
@@ -201,7 +201,7 @@ static bool is_answered_alone(const struct seen *s)
 	return s->op->flags & RN_OP_ANSWERED;
 }
 
-/* Checks the number of READs and atomics in progress: not more than the responder allows,
+/* Checks how many READs and atomics are in progress: no more than the responder allows,
  * and none when a request with a fence is sent.
  */
 static void check_depth(struct rn_world *w, const struct seen *s)
@@ -210,8 +210,8 @@ static void check_depth(struct rn_world *w, const struct seen *s)
 	struct rn_psn last = rn_psn_add(s->bth.psn, packets_of(s) - 1);
 	bool begins = s->bth.psn.v == e->next_psn.v && (s->op->flags & RN_OP_FIRST);
 
-	/* The requester has gone back to this PSN and repeats the READs and atomics from
-	 * here on.
+	/* The requester has gone back to this PSN, and sends the READs and atomics from
+	 * here on again.
 	 */
 	while (e->rd_tail != e->rd_head &&
 	       !rn_psn_before(e->rd_last[(e->rd_tail - 1) % RN_W_DEPTH], s->bth.psn))
@@ -276,10 +276,11 @@ static void aeth_leaves(struct rn_world *w, const struct seen *s)
 	}
 	if (rn_psn_before(e->told, s->bth.psn))
 		e->told = s->bth.psn;
-	/* The answer to a duplicate may repeat the MSN of the first answer. */
+	/* An answer to a duplicate request may repeat the MSN of the first answer. */
 	if (!rn_psn_before(s->bth.psn, e->answered)) {
-		/* A READ counts as a message from its first response packet on. It may
-		 * still get a NAK, whose MSN does not count the READ.
+		/* A READ counts as a message when its first response packet leaves. It
+		 * may still be refused afterwards, by a NAK whose MSN does not count the
+		 * READ.
 		 */
 		if (aeth.msn < e->msn && !(rn_aeth_type(aeth.syndrome) == RN_AETH_NAK &&
 					   aeth.msn + 1 == e->msn))
@@ -363,8 +364,8 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		aeth_leaves(w, &s);
 }
 
-/* Handles an answer that reaches the requester. It also counts as an answer to every
- * earlier READ and atomic.
+/* Handles an answer that reaches the requester. The answer acknowledges all earlier
+ * READs and atomics, too.
  */
 static void answer_arrives(const struct seen *s)
 {
@@ -402,8 +403,8 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		answer_arrives(&s);
 	if (!(s.op->flags & RN_OP_REQUEST))
 		return;
-	/* The RNR NAK may have to wait behind other answers, and leave only when a
-	 * receive is posted again. So the lack of a receive is noted now.
+	/* The RNR NAK may wait behind other answers, and leave only when a receive is
+	 * posted again. So it is noted now that there was none.
 	 */
 	if (s.to->pair->plan->srq || s.to->rq.head == s.to->rq.tail)
 		s.to->lacked_recv = true;

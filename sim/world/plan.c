@@ -54,8 +54,8 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 	p->recvs = (uint8_t)rn_random_below(r, 16);
 }
 
-/* Chooses the kind of a step. Most steps post work; in a rough plan some change the state
- * of QPs or hosts.
+/* Chooses the kind of a step. Most steps post work. In a rough plan (rn_plan.rough) some
+ * change the state of QPs or hosts.
  */
 static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 {
@@ -88,7 +88,7 @@ static void make_steps(struct rn_plan *plan, struct rn_random *r)
 	plan->rough = rn_random_below(r, 2);
 	plan->steps = 24 + rn_random_below(r, RN_PLAN_STEPS - 24);
 	for (uint32_t i = 0; i < plan->steps; i++) {
-		/* Steps come in bursts, with pauses that let timers expire. */
+		/* Steps come in bursts. Pauses between them let timers expire. */
 		if (rn_random_below(r, 3))
 			at += rn_random_below(r, pace);
 		if (!rn_random_below(r, 40))
@@ -122,9 +122,9 @@ static void make_fault(struct rn_plan *plan, struct rn_random *r, struct rn_plan
 		plan->end = f->until;
 }
 
-/* Gives the links in one of five worlds queues of 10 to 200 ms, which lose packets when
- * they are full. All times are multiplied by the same factor, so that some timeouts are
- * longer than these queues and some shorter.
+/* In one of five plans, gives the links queues that hold 10 to 200 ms of packets and
+ * lose packets when they are full. Multiplies all other times by one factor, so that
+ * some timeouts are longer and some shorter than what waits in these queues.
  */
 static void lengthen_queues(struct rn_plan *plan)
 {

@@ -66,7 +66,8 @@ struct rn_plan_fault {
 	uint8_t dev; /* number of the device whose arriving packets are affected */
 	bool off;
 	uint32_t ppm; /* how many packets are affected, per million */
-	rn_ns by;     /* REORDER, DELAY, DUPLICATE: longest extra delay, in ns */
+	/* for REORDER, DELAY and DUPLICATE: the longest extra delay in ns */
+	rn_ns by;
 };
 
 /* Two QPs, connected to each other unless they are UD. In an XRC pair the first QP is the
@@ -91,12 +92,13 @@ struct rn_plan_pair {
 struct rn_plan {
 	uint64_t seed;
 	uint32_t devices, pairs, steps, faults;
-	/* Longest time in ns that a memory read or atomic takes, for which the memory
-	 * first answers PENDING. 0: they end at once.
+	/* Longest time in ns after which memory answers a read or atomic for which it
+	 * has first said PENDING. 0: memory answers at once.
 	 */
 	rn_ns mem_delay;
-	bool rough;	/* programs reset QPs, hosts fail, requests have wrong keys */
-	bool acks_late; /* acknowledgements are sent only when nothing else can happen */
+	bool rough; /* programs reset QPs, hosts fail, and requests have wrong keys */
+	/* devices send acknowledgements only when nothing else can happen */
+	bool acks_late;
 	bool ipv6;
 	bool credits; /* responders send credits for their posted receives in the AETH */
 	enum rn_cc_mode cc;

@@ -14,8 +14,8 @@ struct search {
 	unsigned runs;
 };
 
-/* Returns a pointer to the flag that says whether part @i of the plan is left out. The
- * first parts are the pairs, because leaving out a pair removes most.
+/* Returns the flag that says whether part @i of the plan is left out. Pairs come first,
+ * because leaving out a pair removes most.
  */
 static bool *part_flag(struct rn_plan *plan, uint32_t i)
 {
@@ -61,8 +61,8 @@ static bool try_chunks(struct search *s, uint32_t chunk)
 	uint32_t count = s->plan->pairs + s->plan->faults + s->plan->steps;
 	bool smaller = false;
 
-	/* The search starts at the end of the plan, because the last parts are the least
-	 * likely to have caused the failure.
+	/* From the end of the plan on, because its last parts are the least likely to
+	 * have caused the failure.
 	 */
 	for (uint32_t at = (count - 1) / chunk + 1; at-- && s->runs < RUNS_MAX;)
 		smaller |= try_without(s, at * chunk, chunk);

@@ -2,9 +2,9 @@
 /* ud.c - UD in a world: the destination of each datagram, and the QPs that must deliver
  * it.
  *
- * A datagram is delivered on arrival or never, so the checks know in advance what a QP
- * must do: drop the datagram if its Q_Key is wrong, if no receive is posted, or if it
- * does not fit the receive.
+ * A datagram is delivered when it arrives or never. So the checks know at its arrival
+ * what the QP must do: drop the datagram if its Q_Key is wrong, if no receive is posted,
+ * or if it does not fit the receive.
  */
 #include <string.h>
 
@@ -13,7 +13,9 @@
 enum {
 	QKEY = 0x1111,
 	OTHER_QKEY = 0x2222,
-	/* This bit in a request's Q_Key selects the Q_Key of the sender's QP. */
+	/* If this bit of a work request's Q_Key is set, the Q_Key of the sending QP is
+	 * used.
+	 */
 	OWN_QKEY = 1u << 31,
 	IPV4_AT = RN_GRH_LEN - 20,
 };
@@ -189,7 +191,7 @@ void rn_w_datagram_done(struct rn_w_device *d)
 		struct rn_w_end *e = &w->pair[i / 2].end[i % 2];
 
 		if (e->due.is_due && e->pair->plan->srq && w->due_less)
-			/* Another QP of the SRQ has taken the last receive. */
+			/* Another QP that uses the SRQ has taken the last receive. */
 			w->due_less--;
 		else if (e->due.is_due)
 			rn_w_fail(w, "QP %x does not deliver a datagram that has come",

@@ -11,7 +11,7 @@
 
 enum {
 	PD = 1,
-	INDEX = 0x100, /* index part of the first key */
+	INDEX = 0x100, /* index part of the first key, in bits 8 and up */
 };
 
 static const char *const kind_names[] = { "window of type 2", "window of type 1",
@@ -73,7 +73,7 @@ static void open_up(struct rn_w_end *e, unsigned kind, uint32_t slot, uint32_t v
 	key->address = rn_w_slot_address(&e->pair->w->device[e->dev], slot);
 }
 
-/* Closes a slot to all accesses. It is reused only when no request remains that will
+/* Closes a slot to all accesses. It becomes free when no request is left that will
  * compare its content.
  */
 static void end_slot(struct rn_w_end *e, uint32_t slot)
@@ -140,8 +140,8 @@ static void deregister_region(struct rn_world *w, struct rn_w_end *e)
 	rn_dev_remove_mr(w->device[e->dev].dev, &e->key[RN_W_REGION].mr);
 	if (e->key[RN_W_REGION].uses) {
 		e->peer->bad_posted = true;
-		/* A retransmitted READ of this region gets no answer, but later requests
-		 * get answers.
+		/* READs of this region that are sent again get no answer; later requests
+		 * do.
 		 */
 		rn_w_account_lost(e->peer, RN_W_UNANSWERED);
 	}
@@ -181,7 +181,8 @@ static uint32_t flags_of(const struct rn_w_wr *wr, struct rn_random *r)
 	       (rn_random_below(r, 4) ? 0 : RN_SEND_FENCE);
 }
 
-/* Binds a window, or binds a window of type 1 to other memory. */
+/* Binds a window; or binds a window of type 1, which is bound already, to other memory.
+ */
 static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 		 struct rn_random *r)
 {
@@ -193,7 +194,8 @@ static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	if (slot == RN_W_NONE)
 		return;
 	wr = new_key_request(w, e, kind, RN_WR_BIND_MW, r);
-	wr->remote_slot = key->slot; /* the slot that the window has opened so far */
+	/* the slot that the window opens until the bind has been executed */
+	wr->remote_slot = key->slot;
 	open_up(e, kind, slot, next_key(e, kind));
 	key->state = RN_W_CHANGING;
 	key->zero_based = kind == RN_W_MW2 && rn_random_below(r, 2);
@@ -219,8 +221,8 @@ static void unbind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 
 	key->state = RN_W_CHANGING;
 	if (opcode == RN_WR_LOCAL_INV) {
-		/* A request to invalidate a window of type 1 is invalid, because such a
-		 * window cannot be invalidated.
+		/* A request that is to be refused (wr->bad) names the window of type 1,
+		 * which cannot be invalidated.
 		 */
 		wr->rkey = e->key[wr->bad ? RN_W_MW1 : RN_W_MW2].key;
 		send.imm = wr->rkey;
@@ -239,7 +241,7 @@ static void change_key(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 		       struct rn_random *r)
 {
 	struct rn_w_key *key = &e->key[kind];
-	/* A correct program changes a key only when the peer no longer uses it. */
+	/* A correct program changes a key only when the peer does not use it any more. */
 	bool early = w->plan.rough && kind == RN_W_REGION;
 
 	if (key->state == RN_W_CHANGING || e->sq.tail - e->sq.head == RN_W_WRS)
@@ -292,8 +294,8 @@ void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_
 }
 
 /* ---- Requests that use the peer's keys ---- */
-/* Makes @wr invalid: gives it an old key, or lets it ask for an operation or a length
- * that the key does not allow.
+/* Makes @wr wrong: gives it an old key, or makes it an operation or a length that the
+ * key does not allow.
  */
 static void make_invalid(const struct rn_w_key *key, struct rn_w_wr *wr,
 			 struct rn_random *r)
@@ -372,8 +374,8 @@ bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return wr->lkey && (key->state != RN_W_BOUND || key->key != wr->lkey);
 }
 
-/* Counts a request that uses the region. In a rough plan, may also schedule that the
- * region is deregistered a few packets later, while it is in use.
+/* Counts a request that uses the region. In a rough plan (rn_plan.rough), may also
+ * decide that the region is deregistered a few packets later, while it is in use.
  */
 static void plan_deregistration(const struct rn_world *w, struct rn_w_key *region,
 				const struct rn_w_wr *wr)
@@ -383,7 +385,8 @@ static void plan_deregistration(const struct rn_world *w, struct rn_w_key *regio
 		region->fuse = 1 + wr->imm / 4 % 8;
 }
 
-/* Counts the use of keys by @wr, which is about to be posted. */
+/* Called when @wr is about to be posted: counts it as a user of the keys that it names.
+ */
 void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 {
 	struct rn_w_key *key;
@@ -407,7 +410,7 @@ void rn_w_key_used(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 	s->budget += wr->len;
 }
 
-/* Ends the use of keys by @wr, which has completed. */
+/* Called when @wr has completed: it no longer uses the keys that it names. */
 void rn_w_key_done(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	if (wr->lkey)
@@ -431,8 +434,8 @@ bool rn_w_key_is_gone(const struct rn_w_end *e, const struct rn_w_wr *wr)
 	return key->state != RN_W_BOUND || key->key != wr->rkey;
 }
 
-/* A SEND with Invalidate of the peer has arrived at @e. Checks that it has invalidated a
- * window of @e.
+/* Called when a SEND with Invalidate of the peer has arrived at @e. Checks that it has
+ * invalidated a window of @e.
  */
 void rn_w_key_invalidated(struct rn_world *w, struct rn_w_end *e,
 			  const struct rn_w_wr *sent, const struct rn_cqe *cqe)

@@ -19,9 +19,9 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
 	uint32_t troubles = e->pair->troubles;
 
-	/* If earlier requests are incomplete, a loss of one of their packets may cause a
-	 * retransmission of this request, too. So this request counts losses from the
-	 * same time as the oldest of them.
+	/* If earlier requests are incomplete, a loss of one of their packets may make
+	 * the QP send this request again, too. So losses count for this request from the
+	 * same time on as for the oldest of them.
 	 */
 	if (q->head != q->tail)
 		troubles = q->wr[q->head % RN_W_WRS].troubles;
@@ -55,7 +55,7 @@ uint32_t rn_w_pieces(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 	return n;
 }
 
-/* Returns a random size for a UD receive. It is sometimes too small for the longest
+/* Returns a random size in bytes for a UD receive. Some are too small for the longest
  * datagram.
  */
 static uint32_t datagram_room(struct rn_random *r)
@@ -109,7 +109,7 @@ static const enum rn_wr_opcode opcodes[] = {
 };
 
 enum {
-	ON_UD = 3, /* number of opcodes of the table that UD has */
+	ON_UD = 3, /* UD has only the first opcodes of the table, as many as this */
 	ON_UC = 6
 };
 
@@ -142,7 +142,7 @@ static uint32_t choose_len(const struct rn_plan_pair *p, struct rn_random *r)
 	}
 }
 
-/* Takes slots for @wr at both ends. Returns false if no slot is free. */
+/* Takes the slots that @wr needs at both ends. Returns false if no slot is free. */
 static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr)
 {
 	struct rn_w_device *d = &w->device[e->dev];
@@ -153,7 +153,9 @@ static bool take_slots(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *w
 	if (wr->len == 0 || !rn_wr_has_data(wr->opcode))
 		return true;
 	if (write && rn_wr_flags(wr->opcode) & RN_OP_WORD)
-		/* Makes the slot's offset a multiple of 8, as ATOMIC WRITE requires. */
+		/* Makes the offset in the slot a multiple of 8, which ATOMIC WRITE
+		 * requires.
+		 */
 		wr->pattern &= UINT64_C(0xfffffff8ffffffff);
 	if (!wr->is_inline && !wr->lkey) {
 		wr->slot = rn_w_slot_take(d, back ? RN_W_SINK : RN_W_SOURCE, e->qpn,
@@ -177,7 +179,7 @@ static void fill_atomic(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *
 	struct rn_w_device *far = &w->device[e->peer->dev];
 	uint32_t counter = rn_random_below(r, RN_W_COUNTERS);
 
-	wr->operand = wr->id; /* a different value for each request */
+	wr->operand = wr->id; /* each request has another value */
 	wr->compare = far->counter[counter];
 	wr->index = e->atomics_posted++;
 	send->compare_add = wr->operand;
@@ -216,8 +218,8 @@ static bool can_be_inline(const struct rn_w_wr *wr)
 	       (rn_wr_info[wr->opcode].takes_recv || wr->opcode == RN_WR_RDMA_WRITE);
 }
 
-/* Sets the inline data of a request. They are not in a slot, because the program may
- * change the bytes as soon as the request is posted.
+/* Sets the inline data of a request. It is not in a slot, because the program may change
+ * the bytes as soon as the request is posted.
  */
 static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 		       struct rn_sge sg[3], uint8_t bytes[RN_W_INLINE])
@@ -231,7 +233,7 @@ static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 	send->num_sge = 2;
 }
 
-/* Sets the SGEs of the request with the bytes of @wr. */
+/* Fills in the SGEs of the request for the bytes of @wr. */
 static void list_bytes(const struct rn_w_device *d, const struct rn_w_wr *wr,
 		       struct rn_send_wr *send, struct rn_sge sg[3],
 		       uint8_t bytes[RN_W_INLINE], struct rn_random *r)

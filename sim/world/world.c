@@ -77,7 +77,7 @@ static struct rn_w_end *addressee(struct rn_world *w, const struct rn_vnet_packe
 	return rn_w_find(w, p->to, rn_get_be24(p->bytes + 5));
 }
 
-/* Notes that @p is lost, damaged or overtaken, which may cause @count retries. */
+/* Notes that @p is lost, damaged or overtaken. This may cause up to @count retries. */
 static void note_trouble(struct rn_world *w, const struct rn_vnet_packet *p,
 			 uint32_t count)
 {
@@ -90,8 +90,8 @@ static void note_trouble(struct rn_world *w, const struct rn_vnet_packet *p,
 	rn_w_account_lost(request ? e->peer : e, count);
 }
 
-/* A packet of a former connection arrives. Notes that it may cause a retry now, and that
- * the answer to it may cause another.
+/* Called when a packet of an earlier connection arrives. Notes that it may cause a
+ * retry, and that the answer to it may cause another.
  */
 static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {
@@ -100,8 +100,8 @@ static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 	addressee(w, p)->pair->stale++;
 }
 
-/* Notes that a packet is delayed by @by ns. As many timeouts may expire as fit into this
- * time.
+/* Notes that a packet comes @by ns late, in which time several timeouts may expire, each
+ * of which is a retry.
  */
 static void note_delay(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
 {
@@ -183,8 +183,8 @@ static void send_copy(struct rn_world *w, const struct rn_vnet_packet *pkt,
 		note_trouble(w, pkt, 1);
 		damage(p, w->result->hash);
 	}
-	/* A delayed packet may cause one retry because it is missing for a time, and
-	 * another because packets that were sent later arrive before it.
+	/* A packet that comes late may cause one retry because it is missing for a time,
+	 * and another because packets that were sent after it arrive before it.
 	 */
 	if (extra)
 		note_trouble(w, pkt, 2);
@@ -278,7 +278,7 @@ static void on_arrival(void *ctx, uint32_t device, struct rn_vnet_packet *p)
 
 	if (addressee(w, p))
 		rn_w_key_tick(w, addressee(w, p));
-	/* A multicast packet must not cause a CNP. */
+	/* No device may send a CNP for a multicast packet, so it is not counted. */
 	if (!p->damaged && (p->flow.tclass & 3) == 3)
 		d->marked += !is_of(&p->flow.dst, rn_w_group(w));
 	if (p->damaged)
@@ -298,9 +298,9 @@ static bool has_work(const struct rn_w_end *e)
 	return e->qp && e->alive && !rn_qp_sq_idle(e->qp);
 }
 
-/* Returns true if no QP of the device but that of @e has work. If several QPs have work,
- * the checks cannot tell which of them must send: they share windows, and a QP whose next
- * packet does not fit into the window blocks the others for a moment.
+/* Returns true if no other QP of the device than that of @e has work. If several have
+ * work, the checks cannot tell which of them must send: they share windows, and a QP
+ * whose next packet does not fit into the window blocks the others for a moment.
  */
 static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 {
@@ -313,9 +313,9 @@ static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 	return true;
 }
 
-/* Checks that the device has no packet of @e that it could send now. No packet is in
- * flight and no memory operation is in progress, so it has no reason to send later unless
- * a timer expires.
+/* Called when no packet is in flight and no memory operation in progress. Checks that
+ * the device has no packet of @e that it could send now: nothing but a timer would make
+ * it send the packet later.
  */
 static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 {
@@ -327,8 +327,8 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;
-	/* The QP has no rate limit. Setting the limit to 0 again makes the device check
-	 * whether the QP has packets to send.
+	/* The QP has no rate limit. This sets it to "none" again, only to make the
+	 * device look whether the QP has packets to send.
 	 */
 	rn_qp_pace(e->qp, rn_w_local(d), 0, 0);
 	if (rn_dev_transmit(d->dev, rn_w_local(d), RN_TX_WORK, packet, sizeof(packet),
@@ -359,7 +359,7 @@ static void check_answered(struct rn_world *w, const struct rn_w_end *e)
 
 void rn_w_check_rest(struct rn_world *w)
 {
-	/* With congestion control on, packets may wait until their send time. */
+	/* With congestion control, packets may wait until their rate lets them leave. */
 	if (rn_vnet_under_way(w->net) || w->mem_waiting || w->plan.cc == RN_CC_ON)
 		return;
 	for (uint32_t i = 0; i < 2 * w->plan.pairs && !w->result->failed; i++) {
@@ -368,7 +368,9 @@ void rn_w_check_rest(struct rn_world *w)
 	}
 }
 
-/* Destroys what a device has left after its QPs and SRQs were destroyed. */
+/* Checks what is left of a device after its QPs and SRQs were destroyed, and destroys
+ * it.
+ */
 static void end_device(struct rn_w_device *d)
 {
 	struct rn_world *w = d->w;
@@ -418,7 +420,9 @@ static void take_out(struct rn_w_device *d)
 	rn_w_cq_poll(d);
 }
 
-/* Checks the retries of all QPs of @d, after an event that may have caused one. */
+/* Called after an event that may have caused a retry: checks the counts of retries of
+ * all QPs of @d.
+ */
 static void check_accounts(struct rn_w_device *d)
 {
 	struct rn_world *w = d->w;
@@ -442,7 +446,8 @@ void rn_w_drain(struct rn_w_device *d)
 }
 
 /* ----------------------------------------------------------- events and timers */
-/* Sets the timers of all devices again after a step, which may have changed any deadline.
+/* Called after each step, which may have changed any deadline: sets the timers of all
+ * devices.
  */
 static void rearm(struct rn_world *w)
 {
@@ -498,7 +503,7 @@ static void late_acks(struct rn_world *w)
 			transmit(&w->device[i], RN_TX_ALL);
 }
 
-/* Runs events until the time @limit. Returns true as soon as no event is left. Returns
+/* Runs events until the time @limit. Returns true when no event is left before. Returns
  * false if @limit is reached or a check has failed.
  */
 static bool run_until(struct rn_world *w, rn_ns limit)
@@ -634,8 +639,8 @@ static bool until_quiet(struct rn_world *w)
 	return !w->result->failed;
 }
 
-/* Ends a run after its last fault: lets time pass, and checks that every request that can
- * complete does so, and that no timer and no packet is left.
+/* Called after the last fault of a run: lets time pass. Checks that every request that
+ * can complete does so, and that no timer and no packet is left.
  */
 static void finish(struct rn_world *w)
 {

@@ -27,23 +27,24 @@ enum {
 	RN_W_CQES = 512,
 	RN_W_OWN_CQES = 64,  /* maximum number of CQEs in the CQ of one QP */
 	RN_W_PACKETS = 4096, /* maximum number of packets in flight */
-	/* maximum number of scheduled events of this program */
+	/* maximum number of scheduled events that sim/world handles */
 	RN_W_EVENTS = 12288,
 	RN_W_QP_BLOCK = 128 * 1024, /* bytes of memory for one QP */
 	RN_W_MEMORY_OPS = 1024,
 	RN_W_PSNS = 4096, /* number of PSNs whose payload checksum is kept */
 	RN_W_COUNTERS = 4,
 	RN_W_SRQ = 48, /* number of receives of an SRQ */
-	/* Number of records for receives of an SRQ and for those that destroyed QPs
-	 * had taken.
+	/* Number of records of receives in an SRQ, including receives that a QP had
+	 * taken when it was destroyed.
 	 */
 	RN_W_SRQ_SEEN = 256,
-	RN_W_MESSAGES = 512,  /* number of messages that are kept, the newest ones */
-	RN_W_DEPTH = 16,      /* maximum number of READs and atomics in progress */
+	RN_W_MESSAGES = 512, /* number of messages that are kept, the newest ones */
+	/* maximum number of READs and atomics of a QP in progress */
+	RN_W_DEPTH = 16,
 	RN_W_INLINE = 64,     /* maximum number of bytes of inline data */
 	RN_W_DATAGRAM = 4096, /* maximum length of a datagram in bytes */
-	/* Number of retries that are allowed when a region is deregistered while READs
-	 * use it, because those READs get no answer.
+	/* Number of retries that a QP may count when a region is deregistered while
+	 * READs use it: these READs get no answer.
 	 */
 	RN_W_UNANSWERED = 1000,
 };
@@ -72,8 +73,8 @@ struct rn_w_slot {
 	/* Content that the slot has or will have; for RECV not known yet. */
 	uint64_t pattern;
 	uint32_t written; /* number of bytes written; bytes written twice count twice */
-	uint32_t budget;  /* number of bytes that may be written in total */
-	uint32_t users;	  /* number of requests that will compare the content */
+	uint32_t budget;  /* number of bytes that may be written in all */
+	uint32_t users;	  /* number of requests that will still compare the content */
 };
 
 /* A work request with the details that its program needs for the checks. */
@@ -93,13 +94,13 @@ struct rn_w_wr {
 	uint64_t fetched; /* value that the atomic found, set when it was executed */
 	/* Number of the message, or of the atomic, on the connection. */
 	uint64_t index;
-	uint32_t troubles; /* value of rn_w_pair.troubles when this was posted */
-	uint32_t rnrs;	   /* value of rn_w_end.rnrs when this was posted */
+	uint32_t troubles; /* value of rn_w_pair.troubles when the request was posted */
+	uint32_t rnrs;	   /* value of rn_w_end.rnrs when the request was posted */
 	rn_ns posted;
 	/* UD: destination and Q_Key. */
 	struct rn_gid dgid;
 	uint32_t dest_qpn, qkey;
-	/* Used by requests that use or change one of the keys of window.c. */
+	/* For requests that use or change one of the keys of window.c. */
 	uint8_t key; /* enum rn_w_key_kind + 1; 0: none of these keys */
 	bool ends_key, fence;
 	uint32_t rkey;
@@ -130,8 +131,8 @@ struct rn_w_key {
 		RN_W_CHANGING, /* a bind or invalidate request is in progress */
 		RN_W_BOUND,
 	} state;
-	/* The present key, and its slot: the slot that the key opens or, if the key is
-	 * not bound, the one that it opened last.
+	/* @key: the present key. @slot: the slot that the key opens or, if the key is
+	 * not bound, that it opened last.
 	 */
 	uint32_t key, slot, len;
 	uint32_t old; /* the key before its last change */
@@ -139,11 +140,13 @@ struct rn_w_key {
 	bool reads, zero_based;
 	uint32_t uses;	/* number of the peer's requests in progress that use the key */
 	uint32_t count; /* number of keys that were made so far */
-	/* For a region: number of packets until it is deregistered; 0: it is not. */
+	/* For a region: number of further packets after which it is deregistered; 0: it
+	 * stays.
+	 */
 	uint32_t fuse;
 };
 
-/* A UD datagram that has arrived at a QP, which must deliver it at once. */
+/* A UD datagram that has arrived at a QP. The QP must deliver it at once. */
 struct rn_w_due {
 	bool is_due;
 	bool known; /* @sent is valid; false if the sender's QP was destroyed */
@@ -172,22 +175,22 @@ struct rn_w_pace {
 
 struct rn_w_cq {
 	struct rn_cq cq;
-	/* Number of CQEs that have been checked; the program may poll them later. */
+	/* Number of CQEs that the checks have seen. The program may poll them later. */
 	uint32_t seen;
 	rn_ns rests_until;
 	bool armed, fired;
 	bool overrun;
-	/* The CQ belongs to the QP of this end of a pair. NULL: it is the CQ of the
-	 * device.
-	 */
+	/* End whose QP uses the CQ; NULL: it is the CQ that QPs of the device share. */
 	struct rn_w_end *of;
 	struct rn_cqe *ring;
 };
 
-/* State of the check how many retries a requester counts; see observe.c. */
+/* What the check knows of a requester whose count of retries it verifies; see observe.c.
+ */
 struct rn_w_account {
-	struct rn_psn una;   /* oldest PSN that has no answer */
-	struct rn_psn heard; /* newest PSN that was answered, or @una */
+	struct rn_psn una; /* oldest PSN that is not answered */
+	/* newest PSN that was answered; @una if none beyond it was */
+	struct rn_psn heard;
 	/* Latest time at which the retransmission timer was started, by the host's clock.
 	 */
 	rn_ns since;
@@ -210,24 +213,26 @@ struct rn_w_end {
 	bool bad_posted; /* a request with an invalid key was posted on this connection */
 	bool may_flush;	 /* an event has occurred that moves the QP to ERR */
 	struct rn_w_queue sq, rq;
-	/* Number of posted messages that use a receive of the peer. */
+	/* Number of messages posted that use a receive of the peer, and number of those
+	 * that the peer has completed.
+	 */
 	uint64_t messages_sent;
 	uint64_t messages_got;
-	/* The latest of these messages, with which the peer's receives are compared. */
+	/* The latest of these messages. The peer's receives are compared with them. */
 	struct rn_w_wr expected[RN_W_MESSAGES];
 	/* Number of atomics posted, and number executed at the peer. */
 	uint64_t atomics_posted, atomics_done;
 	struct rn_w_wr atomic[2 * RN_W_WRS];
-	/* State of this QP's requests, as observed from the packets that are sent. */
+	/* What the packets of this QP show of the state of its requests. */
 	struct rn_psn next_psn; /* first PSN that has not been sent */
 	struct rn_psn arrived;	/* next PSN that the responder can accept */
 	uint32_t started;	/* number of messages whose first packet was sent */
 	/* Newest PSN in an answer; @msn is the MSN of that answer. */
 	struct rn_psn answered;
 	uint32_t msn;
-	/* @taken is the next PSN that the responder accepts, unless it has refused a
-	 * packet by a NAK that the checks have not seen yet. @told is the newest PSN that
-	 * it has acknowledged. @asked: the packet before @taken requests an
+	/* @taken: the next PSN that the responder accepts (unless it has refused a
+	 * packet by a NAK that the checks have not seen yet). @told: the newest PSN that
+	 * it has acknowledged. @asked: the packet before @taken asks for an
 	 * acknowledgement.
 	 */
 	struct rn_psn taken, told;
@@ -236,12 +241,12 @@ struct rn_w_end {
 	uint32_t rnrs; /* number of RNR NAKs that the QP has received */
 	/* When the QP sent its last CNP, by the host's clock; 0: no CNP yet. */
 	rn_ns notified_at;
-	/* A request has arrived for which perhaps no receive was posted. */
+	/* A request has arrived when perhaps no receive was posted for it. */
 	bool lacked_recv;
 	uint32_t payload[RN_W_PSNS]; /* checksum of the payload of each PSN; 0: none */
 	/* Number of messages that end at or before each PSN. */
 	uint32_t ended[RN_W_PSNS];
-	/* Last PSN of each READ and atomic without an answer. */
+	/* For each READ and atomic without an answer: its last PSN. */
 	struct rn_psn rd_last[RN_W_DEPTH];
 	uint32_t rd_head, rd_tail;
 	bool fence[2 * RN_W_WRS]; /* for each posted request by number: it has a fence */
@@ -269,11 +274,13 @@ struct rn_w_pair {
 	const struct rn_plan_pair *plan;
 	struct rn_w_end end[2];
 	/* Number of events so far that may explain a retry: packets that were lost, late
-	 * or damaged, stalls of hosts, jumps of clocks.
+	 * or damaged; stalls of hosts; jumps of clocks.
 	 */
 	uint32_t troubles;
 	uint32_t connection;
-	/* Number of packets of former connections in flight, which may cause a NAK. */
+	/* Number of packets in flight that belong to earlier connections. They may cause
+	 * a NAK.
+	 */
 	uint32_t stale;
 };
 
@@ -306,7 +313,7 @@ struct rn_w_device {
 	struct rn_mr counters;
 	uint64_t counter[RN_W_COUNTERS];
 	struct rn_w_slot slot[RN_W_SLOTS];
-	/* Free slots for the device itself, and for accesses of peers. */
+	/* Free slots: [0] for accesses of the device itself, [1] for those of peers. */
 	struct rn_w_free free[2];
 	struct rn_w_cq cq;
 	struct rn_w_srq srq[2]; /* SRQ of ordinary QPs, and SRQ of the XRC domain */
@@ -318,7 +325,9 @@ struct rn_w_device {
 struct rn_world {
 	struct rn_plan plan;
 	struct rn_vnet *net; /* device i is host i of the network */
-	/* Faults are over, so a receive is posted for each one that was used. */
+	/* The time of faults is over. From now on, a receive is posted for each one that
+	 * was used.
+	 */
 	bool calm;
 	struct rn_w_device device[RN_PLAN_DEVICES];
 	struct rn_w_pair pair[RN_PLAN_PAIRS];
@@ -326,8 +335,8 @@ struct rn_world {
 	uint64_t ids;
 	struct rn_random fault_random[RN_PLAN_FAULTS];
 	struct rn_random memory_random, host_random;
-	/* Number of QPs that use an SRQ and that will find no receive in it for a
-	 * datagram.
+	/* Number of QPs that will find no receive in their SRQ for a datagram that has
+	 * arrived.
 	 */
 	uint32_t due_less;
 	uint32_t mem_waiting; /* number of memory reads and atomics in progress */
@@ -358,7 +367,9 @@ enum rn_w_event {
 };
 
 /* ------------------------------------------------------------------ world.c */
-/* Records the first failure as the result; ignores later ones, which follow from it. */
+/* Makes the run fail with this reason. Only the first failure counts, because later ones
+ * follow from it.
+ */
 void rn_w_fail(struct rn_world *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void rn_w_say(struct rn_world *w, const char *fmt, ...)
@@ -386,9 +397,9 @@ struct rn_w_end *rn_w_find(struct rn_world *w, uint32_t dev, uint32_t qpn);
 /* Sends @pkt, which has its ICRC, to the devices that its flow addresses. */
 void rn_w_leave(struct rn_w_device *d, struct rn_vnet_packet *pkt);
 
-/* Checks that each QP with a packet to send will send it: a timer runs, or the QP is in
- * one of the device's lists of QPs with packets to send. The caller must call this before
- * time advances.
+/* Checks that no QP is forgotten: each QP with a packet to send has a timer that runs,
+ * or is in one of the device's lists of QPs with packets to send. Called before time
+ * advances.
  */
 void rn_w_check_rest(struct rn_world *w);
 
@@ -399,12 +410,12 @@ void rn_w_observe_leaves(struct rn_world *w, const struct rn_vnet_packet *pkt);
 void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt);
 
 void rn_w_account_reset(struct rn_w_end *e, struct rn_psn psn);
-/* Notes that @count packets were lost, or may seem lost to @e. They are requests of @e,
- * or answers to them.
+/* Notes that @count packets were lost, or may look lost to @e: requests of @e or answers
+ * to them.
  */
 void rn_w_account_lost(struct rn_w_end *e, uint32_t count);
-/* Notes that @e sends a request for the PSNs [@psn, @psn + @count). @alone: the request
- * is a READ or atomic.
+/* Notes that @e sends a request that takes the PSNs [@psn, @psn + @count). @alone: the
+ * request is a READ or atomic.
  */
 void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count,
 			bool alone);
@@ -420,7 +431,7 @@ bool rn_w_account_is_spent(const struct rn_w_end *e);
 /* ------------------------------------------------------------------ check.c */
 void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe);
 void rn_w_check_event(struct rn_w_device *d, const struct rn_event *ev);
-/* Checks an atomic that QP @qpn of @d executes. @found is the value that it has found in
+/* Checks an atomic that device @d executes for QP @qpn. @found: the value that was in
  * memory.
  */
 void rn_w_check_atomic(struct rn_w_device *d, uint32_t qpn,
@@ -432,8 +443,8 @@ void rn_w_check_flushed(struct rn_world *w, struct rn_w_end *e);
 void rn_w_cq_start(struct rn_w_device *d);
 void rn_w_cq_start_own(struct rn_w_end *e);
 struct rn_w_cq *rn_w_cq_of(struct rn_w_end *e);
-/* Returns true if the CQ of @e has lost completions, so that the program cannot know
- * which requests have completed.
+/* Returns true if the CQ of @e has lost CQEs. The program then does not know which
+ * requests have completed.
  */
 bool rn_w_cq_is_lost(const struct rn_w_end *e);
 /* Writes a CQE to its place @dst in a CQ. Returns false if the CQ has no room. */
@@ -466,8 +477,8 @@ struct rn_w_srq *rn_w_srq_of(const struct rn_w_end *e);
 uint32_t rn_w_srq_posted(const struct rn_w_srq *s);
 void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
 		   struct rn_random *r);
-/* Receive @id has completed. Removes its record from @s and returns it. Returns NULL if
- * no such receive was posted.
+/* Called when receive @id has completed: removes its record from @s and returns it.
+ * Returns NULL if no such receive was posted.
  */
 struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id);
 
@@ -485,21 +496,23 @@ void rn_w_post_recvs(struct rn_world *w, struct rn_w_end *e, uint32_t count,
 /* ----------------------------------------------------------------- window.c */
 void rn_w_keys_create(struct rn_w_end *e);
 void rn_w_keys_destroy(struct rn_w_end *e);
-/* Performs a step KEY: binds, registers, invalidates or deregisters a window or region of
- * @e, whichever is possible now.
+/* Performs a step KEY: binds, registers, invalidates or deregisters one of the windows
+ * or regions of @e. Which of these depends on what is possible now.
  */
 void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
-/* Counts a packet that @e sends or receives. If the deregistration of the region was
- * scheduled for this packet, deregisters it.
+/* Called for each packet that @e sends or receives. If a region of @e is to be
+ * deregistered at this packet (rn_w_key.fuse), deregisters it.
  */
 void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e);
 void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
-/* @wr is a request that has not been posted. If a key of the peer fits it, changes @wr so
- * that it uses that key.
+/* @wr is about to be posted. If a key of the peer fits it, changes @wr so that it uses
+ * that key.
  */
 void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		  struct rn_random *r);
-/* If @e has a region, changes @wr so that it takes its bytes from the region. */
+/* If @e has a region, changes @wr so that its local bytes come from the region, by its
+ * key.
+ */
 void rn_w_key_gather(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		     struct rn_random *r);
 bool rn_w_key_is_gone_here(const struct rn_w_end *e, const struct rn_w_wr *wr);
@@ -532,11 +545,11 @@ void rn_w_mem_init(struct rn_w_device *d);
 uint32_t rn_w_slot_take(struct rn_w_device *d, enum rn_w_use use, uint32_t qpn,
 			uint32_t len, uint64_t pattern);
 void rn_w_slot_close(struct rn_w_device *d, uint32_t slot);
-/* Removes @count users from a slot. If none are left and the key of the slot is invalid,
- * closes the slot.
+/* Removes @count users from a slot. If no user is left and the key of the slot is
+ * invalid, closes the slot to all accesses.
  */
 void rn_w_slot_release(struct rn_w_device *d, uint32_t slot, uint32_t count);
-/* Closes all slots that are open for @qpn. */
+/* Closes all slots that only @qpn may access. */
 void rn_w_slot_close_all(struct rn_w_device *d, uint32_t qpn);
 rn_iova rn_w_slot_address(const struct rn_w_device *d, uint32_t slot);
 /* Returns true if the first @len bytes of the slot are those of @pattern. */
@@ -544,7 +557,7 @@ bool rn_w_slot_holds(const struct rn_w_device *d, uint32_t slot, uint32_t len,
 		     uint64_t pattern);
 uint64_t rn_w_slot_word(const struct rn_w_device *d, uint32_t slot);
 const uint8_t *rn_w_slot_bytes(const struct rn_w_device *d, uint32_t slot);
-/* Writes the first @len bytes of @pattern. */
+/* Writes the first @len bytes of the content that @pattern stands for. */
 void rn_w_fill(uint8_t *to, uint64_t pattern, uint32_t len);
 bool rn_w_matches(const uint8_t *bytes, uint64_t pattern, uint32_t len);
 void rn_w_mem_forget(struct rn_w_device *d, uint32_t qpn, bool destroyed);
