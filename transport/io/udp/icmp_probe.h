@@ -22,13 +22,13 @@ struct rn_flow;
  */
 int rn_icmp_probe_send(const struct rn_flow *flow);
 
-/* Return: the errno value of the ICMP error that has come back for the probe; each error
- * is returned once. 0: no error has come back.
+/* Return: the errno value of an ICMP error that has come back for the probe; 0: none
+ * has. Each error is returned once.
  */
 int rn_icmp_probe_answer(int fd);
 
-/* Return: a text that says what the errno value of a probe means for the peer, to follow
- * "refuses packets: "; NULL if the value says nothing about the peer.
+/* Return: what the errno value of a probe says about the peer, as a text that follows
+ * "refuses packets: "; NULL if it says nothing about the peer.
  */
 const char *rn_icmp_probe_meaning(int err);
 

@@ -127,14 +127,14 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
 
 /* --------------------------------------------------------- receiving by io_uring */
 
-/* The thread that polls submits its requests by one system call. When that returns, all
- * of them have completed; none stays pending. (A pending one, such as a multishot
- * receive, would belong to the thread that submitted it, see uring.h.) The gain is that
- * one call receives several datagrams, if a socket has many.
+/* How io_uring is used: the thread that polls submits its requests by one system call,
+ * and all of them have completed when it returns. (A request that stayed pending, such
+ * as a multishot receive, would belong to that thread, see uring.h.) The gain is that
+ * one call can receive several datagrams of a socket.
  */
 enum {
-	/* Maximum number of datagrams that one call receives. The data of more would not
-	 * fit into the processor's cache.
+	/* Maximum number of datagrams that one call receives. The bytes of more would
+	 * not fit into the processor's cache.
 	 */
 	AHEAD = 4,
 	BUF = 65536,
@@ -153,11 +153,11 @@ struct uring_slot {
 /* The io_uring queue, and the datagrams that were received but not delivered yet. */
 struct rn_net_uring {
 	struct rn_uring *uring;
-	/* Number of datagrams that the next call will request. It grows when all
-	 * requested datagrams have come.
+	/* Number of datagrams that the next call will ask for. It grows when all of them
+	 * have come.
 	 */
 	unsigned ahead;
-	/* @next: index of the first slot whose datagram was not delivered yet; @count:
+	/* @next: index of the first slot whose datagram was not delivered yet. @count:
 	 * number of slots that the last call has filled.
 	 */
 	unsigned next, count;
@@ -165,8 +165,8 @@ struct rn_net_uring {
 	uint8_t buf[AHEAD][BUF];
 };
 
-/* Create an io_uring queue and its buffers. Return: the queue; or NULL with the errno and
- * the error text of rn_uring_open().
+/* Create an io_uring queue and its buffers. Return: the queue; NULL, with errno and the
+ * error text as rn_uring_open() has set them.
  */
 static struct rn_net_uring *uring_new(char *err, size_t err_len)
 {
@@ -231,8 +231,8 @@ static void prepare_receive(struct rn_net_uring *n, unsigned idx, int fd)
 		assert(!"room for AHEAD requests");
 }
 
-/* Is there a datagram for uring_next()? It has been received already, so it does not make
- * the socket readable.
+/* Return: true if uring_next() has a datagram. It was received already, so epoll does
+ * not report the socket as readable for it.
  */
 static bool uring_holds(const struct rn_net_uring *n)
 {
@@ -242,7 +242,7 @@ static bool uring_holds(const struct rn_net_uring *n)
 	return false;
 }
 
-/* Forget the datagrams that were not delivered; they are lost. */
+/* Drop the datagrams that were received but not delivered. They are lost. */
 static void uring_forget(struct rn_net_uring *n)
 {
 	n->next = n->count = 0;
@@ -268,8 +268,8 @@ static bool uring_next(struct rn_net_uring *n, struct datagram *d)
 }
 
 /* Receive datagrams from the socket @fd. The caller has taken all earlier ones by
- * uring_next(). If the socket reports an error, that is about a packet that it has sent,
- * and counts as no datagram. @found: out: uring_next() has a datagram.
+ * uring_next(). An error of the socket is about a packet that was sent earlier; it
+ * counts as "no datagram". @found: out: uring_next() has a datagram.
  *
  * Return: 0; or -errno: io_uring cannot be used any more.
  */
@@ -313,13 +313,13 @@ static int uring_send(struct rn_net_uring *n, int fd, const struct msghdr *msg,
 	return rc;
 }
 
-/* Stop using io_uring, which has failed with @rc. */
+/* Called when io_uring has failed with @rc: uses system calls from now on. */
 static void fall_back(struct rn_udp *u, int rc)
 {
 	rn_log(RN_LOG_WARN, "io_uring fails (%s); packets go by sendmsg and recvmsg",
 	       strerrordesc_np(-rc));
-	/* The queue is not freed yet, because packets that were delivered lie in its
-	 * memory.
+	/* Packets that were delivered lie in the memory of the queue, so it is freed
+	 * later.
 	 */
 	u->failed_uring = u->uring;
 	u->uring = NULL;
@@ -349,14 +349,13 @@ static void close_fd(int fd)
 /* ----------------------------------------------------------- receiving packets */
 
 enum {
-	/* Number of calls of receive() after which the sockets not in use are read, too,
+	/* After this number of calls of receive(), the sockets not in use are read, too,
 	 * even if those in use always have packets.
 	 */
 	LOOK_ANYWAY = 256,
-	/* maximum number of packets read from one socket before the next socket is read
-	 */
+	/* maximum number of packets read from one socket in its turn */
 	TURN = 8,
-	/* reads without a packet after which a socket counts as not in use */
+	/* number of reads without a packet after which a socket counts as not in use */
 	IDLE_AFTER = 1 << 14,
 };
 
@@ -364,14 +363,16 @@ static void count_overflow(struct rn_udp *u, uint32_t *last, uint32_t overflow)
 {
 	uint64_t *counter = &u->stats[RN_STAT_SOCK_OVERFLOW];
 
-	/* The counter of the kernel counts super-packets, modulo 2^32. */
+	/* The kernel counts dropped datagrams, which may be super-packets, modulo 2^32.
+	 */
 	__atomic_store_n(counter, *counter + (uint32_t)(overflow - *last),
 			 __ATOMIC_RELAXED);
 	*last = overflow;
 }
 
 /* Begin to deliver the packets of the datagram @d, which came by a socket that is bound
- * to @dst. @overflow: the count of that socket's dropped packets, as in struct udp_sock.
+ * to @dst. @overflow: the last count of packets that the kernel has dropped at that
+ * socket.
  */
 static void take_datagram(struct rn_udp *u, const struct datagram *d,
 			  const struct rn_gid *dst, uint32_t *overflow)
@@ -382,8 +383,8 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_meta(d->msg, &meta);
 	if (meta.has_overflow)
 		count_overflow(u, overflow, meta.overflow);
-	/* A packet to the same multicast group may come by another interface. It is not
-	 * for this device, and is dropped.
+	/* A packet for a multicast group may come by an interface of another device, and
+	 * is dropped then.
 	 */
 	if (meta.ifindex != 0 && meta.ifindex != u->ifindex)
 		len = 0;
@@ -395,9 +396,9 @@ static void take_datagram(struct rn_udp *u, const struct datagram *d,
 	rn_rx_split_init(&u->split, d->data, len, meta.seg_len);
 }
 
-/* Read a datagram by recvmsg() and begin to deliver its packets. If the socket reports an
- * error, that is about a packet that it has sent, and counts as no datagram. Return:
- * false if there is no datagram.
+/* Read a datagram by recvmsg() and begin to deliver its packets. An error of the socket
+ * is about a packet that was sent earlier; it counts as "no datagram". Return: false if
+ * there is no datagram.
  */
 static bool read_by_call(struct rn_udp *u, int fd, const struct rn_gid *dst,
 			 uint32_t *overflow)
@@ -486,8 +487,8 @@ static void next_turn(struct rn_udp *u)
 		u->cursor = 0;
 }
 
-/* Read the sockets in use, beginning with the one that had a packet last. Return: true if
- * a packet was found.
+/* Read the sockets in use, beginning with the one whose turn it is. Return: true if a
+ * packet was found.
  */
 static bool read_active(struct rn_udp *u)
 {
@@ -506,8 +507,8 @@ static bool read_active(struct rn_udp *u)
 	return false;
 }
 
-/* Read the sockets not in use, because the first packet may have come to one of them.
- * Return: true if a packet was found.
+/* Read the sockets not in use: the first packet for a while may have come to one of
+ * them. Return: true if a packet was found.
  */
 static bool read_others(struct rn_udp *u)
 {

@@ -3,10 +3,11 @@
  * the device.
  *
  * Sending takes one sendmsg() per super-packet (UDP_SEGMENT), or sendmmsg() of single
- * packets once the kernel has refused UDP_SEGMENT. Receiving takes one call per datagram,
- * which UDP_GRO may have merged from many packets. Both, except sendmmsg(), can go
- * through io_uring. If there are several sockets, those in use are read in turn, and the
- * others after every RN_UDP_LOOK_EVERY calls that find nothing.
+ * packets once the kernel has refused UDP_SEGMENT. Receiving takes one call per
+ * datagram, which UDP_GRO may have merged from many packets. Both, except sendmmsg(),
+ * can go through io_uring. If there are several sockets, those on which packets have
+ * come lately are read in turn, and the others only after RN_UDP_LOOK_EVERY calls that
+ * found nothing.
  *
  * Each multicast group has a socket of its own, bound to the group's address with
  * SO_REUSEADDR, which has joined the group on the device's interface. The kernel delivers
@@ -49,22 +50,21 @@ struct rn_udp_cfg {
 	uint64_t *stats;
 };
 
-/* Create the back end, which owns the sockets of @cfg from now on. Return: the back end;
- * or NULL with errno ENOMEM, and then the sockets are closed.
+/* Create the back end. It owns the sockets of @cfg from now on. Return: the back end;
+ * NULL with errno ENOMEM, and the sockets are closed.
  */
 struct rn_udp *rn_udp_new(const struct rn_udp_cfg *cfg);
 
 /* Free the back end and close its sockets. NULL is ignored. */
 void rn_udp_free(struct rn_udp *u);
 
-/* Return: the operations of the back end. Its member gso becomes false when the kernel
+/* Return: the operations of the back end. rn_net.gso becomes false when the kernel
  * refuses super-packets.
  */
 struct rn_net *rn_udp_net(struct rn_udp *u);
 
-/* Replace the socket of GID index @idx by @fd, which @u owns from now on; or, if @fd is
- * -1, by none. The old socket is closed. Packets that were read from it and not delivered
- * yet are lost.
+/* Replace the socket of GID index @idx by @fd, which @u then owns; @fd -1: by none.
+ * Closes the old socket. Packets that were read from it but not delivered yet are lost.
  */
 void rn_udp_set(struct rn_udp *u, unsigned idx, int fd, const struct rn_gid *gid);
 
@@ -94,14 +94,14 @@ int rn_group_open(const struct rn_gid *mgid, uint32_t ifindex);
  */
 void rn_group_close(int fd, const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Check whether packets to a group could leave by an interface. Return: 0; -ENETUNREACH
- * if the interface has no route to the group; or the error of a socket call.
+/* Check whether this host would send packets to a group by an interface. Return: 0;
+ * -ENETUNREACH: the interface has no route to the group; or the error of a socket call.
  */
 int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex);
 
-/* Begin to receive the packets of a group, which @u has not joined before, from @fd, a
- * socket from rn_group_open(). Return: 0, and @u owns @fd from now on; or -ENOMEM or
- * -EMFILE, and the caller still owns @fd.
+/* Begin to receive the packets of a group. @fd: a socket for the group from
+ * rn_group_open(). @u must not have joined the group already. Return: 0, and @u owns @fd
+ * from now on; or -ENOMEM or -EMFILE, and the caller still owns @fd.
  */
 int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd);
 
@@ -110,22 +110,22 @@ int rn_udp_join(struct rn_udp *u, const struct rn_gid *mgid, int fd);
  */
 int rn_udp_leave(struct rn_udp *u, const struct rn_gid *mgid);
 
-/* Return: a descriptor for epoll, which @u owns. It is readable if a packet waits in the
- * socket of any group. Before the first rn_udp_join(), -1; after that always the same
- * descriptor.
+/* Return: a descriptor for epoll, which is readable if a packet waits in the socket of
+ * any group; -1 before the first rn_udp_join(). @u owns it, and it never changes
+ * afterwards.
  */
 int rn_udp_groups_fd(const struct rn_udp *u);
 
-/* Does @u have packets that it has received and not delivered yet? They do not make its
- * sockets readable.
+/* Return: true if @u has packets that it has received but not delivered yet. epoll does
+ * not report its sockets as readable for these.
  */
 bool rn_udp_holds(const struct rn_udp *u);
 
 /* Is io_uring in use now? */
 bool rn_udp_by_uring(const struct rn_udp *u);
 
-/* Make the next call of receive() that finds nothing in the sockets in use read all the
- * others, too. The caller calls this when epoll has reported that a socket is readable.
+/* Called when epoll has reported that a socket is readable. If the next call of
+ * receive() finds nothing in the sockets in use, it reads all others, too.
  */
 void rn_udp_look_everywhere(struct rn_udp *u);
 

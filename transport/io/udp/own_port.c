@@ -69,7 +69,7 @@ int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port)
 {
 	struct sock_filter nothing[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
 	const bool is_ipv4 = rn_gid_is_ipv4(gid);
-	const int discover = IP_PMTUDISC_DO; /* IPV6_PMTUDISC_DO is the same value */
+	const int discover = IP_PMTUDISC_DO; /* IPV6_PMTUDISC_DO has the same value */
 	int fd = open_at(gid, ifindex, port), rc;
 
 	if (fd < 0)
@@ -86,8 +86,8 @@ int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port)
 }
 
 /* Sets a filter that drops a packet if it is of this host and from a port other than
- * @port. A multicast packet of this host is looped back on the interface by which it
- * leaves; the kernel marks it as looped back, except on the loopback interface.
+ * @port. A multicast packet that this host sends comes back on the interface by which it
+ * leaves. The kernel marks it as looped back, except on the loopback interface.
  */
 int rn_own_port_only(int fd, uint16_t port)
 {

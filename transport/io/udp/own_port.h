@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* own_port.h - sockets for packets to this host, which leave from the port that rocind
- * holds for its user, because receivers on this host may drop packets from other source
- * ports (tools/rocind/net/admission.h). Packets to other hosts leave from port 4791, so
- * that a firewall that tracks connections takes both directions for one connection.
+/* own_port.h - sockets that send packets to this host from the port that rocind holds
+ * for its user, because receivers on this host may drop packets from other source ports
+ * (tools/rocind/net/admission.h). Packets to other hosts leave from port 4791, so that a
+ * firewall that tracks connections takes both directions for one connection.
  *
  * Threads: any; no state.
  */
@@ -13,7 +13,9 @@
 
 struct rn_gid;
 
-/* Is this an address of this host? @ifindex: scope of a link-local address. */
+/* Return: true if this is an address of this host. @ifindex: scope of a link-local
+ * address.
+ */
 bool rn_is_own_address(const struct rn_gid *gid, uint32_t ifindex);
 
 /* Opens a socket that sends packets from the port @port of the address @gid, and receives

@@ -30,8 +30,8 @@ static void add_attr(struct question *q, uint16_t type, const void *data, size_t
 		NLMSG_ALIGN(q->hdr.nlmsg_len) + (uint32_t)RTA_ALIGN(attr->rta_len);
 }
 
-/* Writes the question to the kernel for the route. RTM_F_FIB_MATCH asks for the entry of
- * the routing table itself, without the MTU that an ICMP message has set.
+/* Composes the request for the route. RTM_F_FIB_MATCH asks for the entry of the routing
+ * table as configured, without the MTU that an ICMP message has set.
  */
 static void compose(struct question *q, const struct rn_gid *src,
 		    const struct rn_gid *dst, uint32_t ifindex)
@@ -91,7 +91,7 @@ static const uint8_t *find_attr(const uint8_t *at, size_t left, uint16_t type,
 	return NULL;
 }
 
-/* Returns the number in an attribute, or 0. */
+/* Returns the 32-bit number in an attribute, or 0. */
 static uint32_t find_number(const uint8_t *at, size_t left, uint16_t type)
 {
 	uint32_t number = 0;
@@ -136,7 +136,9 @@ uint32_t rn_route_mtu(const struct rn_gid *src, const struct rn_gid *dst,
 	if (fd < 0)
 		return 0;
 	compose(&q, src, dst, ifindex);
-	/* The kernel has answered when the call returns. */
+	/* When the send has returned, the kernel has put the answer into the receive
+	 * queue.
+	 */
 	if (syscall(SYS_sendto, fd, &q, q.hdr.nlmsg_len, 0, NULL, 0) >= 0)
 		len = syscall(SYS_recvfrom, fd, &answer, sizeof(answer), MSG_DONTWAIT,
 			      NULL, NULL);

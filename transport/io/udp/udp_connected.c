@@ -28,15 +28,16 @@
 #include "udp_internal.h"
 
 enum {
-	/* number of super-packets to a destination after which it gets a connected socket
+	/* Number of super-packets to a destination after which it gets a connected
+	 * socket.
 	 */
 	WORTHWHILE = 64,
-	/* Number of super-packets. If so many were sent to other destinations that share
-	 * an entry of the table, the entry is given to the last of these destinations.
+	/* A number of super-packets. When so many were sent to other destinations that
+	 * share an entry of the table, the last of these gets the entry.
 	 */
 	STALE = 1 << 10,
-	/* First port to try, and number of ports (a power of two). By default the kernel
-	 * does not choose dynamic ports in this range.
+	/* First port to try, and number of ports (a power of two), where rocind holds no
+	 * port. By default the kernel does not choose dynamic ports in this range.
 	 */
 	PORT_FIRST = 0xf000,
 	PORT_TRIES = 8,
@@ -58,8 +59,8 @@ enum {
 	CUT_SPACE = CMSG_SPACE(sizeof(uint16_t))
 };
 
-/* Add a control message to @msg that has the kernel cut the super-packet into segments of
- * @cut bytes. If @cut is 0, add nothing: the message is a single packet.
+/* Add a control message to @msg that makes the kernel cut the super-packet into segments
+ * of @cut bytes. @cut 0: add nothing, because the message is a single packet.
  */
 static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cut)
 {
@@ -74,9 +75,9 @@ static void tell_cut(struct msghdr *msg, uint8_t control[CUT_SPACE], uint16_t cu
 }
 
 /* ----------------------------------------------- reading the IPv4 identification */
-/* Open a socket at the address @gid of this host, to which probes are sent. @to: out: the
- * address and port of the socket. Return: the socket; -1 if the host does not have this
- * address.
+/* Open a socket at the address @gid of this host, to which probe packets are sent. @to:
+ * out: the address and port of the socket. Return: the socket; -1 if this host does not
+ * have the address.
  */
 static int open_sink(const struct rn_gid *gid, uint32_t ifindex, union rn_sockaddr *to)
 {
@@ -92,7 +93,8 @@ static int open_sink(const struct rn_gid *gid, uint32_t ifindex, union rn_sockad
 	return -1;
 }
 
-/* Send @segments packets of one byte as one super-packet. Return: false on failure. */
+/* Send @segments packets of one byte each as one super-packet. Return: false on failure.
+ */
 static bool send_probe(int fd, const union rn_sockaddr *to, unsigned segments)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CUT_SPACE];
@@ -109,8 +111,7 @@ static bool send_probe(int fd, const union rn_sockaddr *to, unsigned segments)
 }
 
 /* Read a probe with @segments bytes of payload that has come back by the error queue of
- * @fd, and store its IPv4 identification in @id. Return: false if none has come back, or
- * if something else has.
+ * @fd, and store its IPv4 identification in @id. Return: false if it has not come back.
  */
 static bool read_probe(int fd, unsigned segments, uint16_t *id)
 {
@@ -138,8 +139,8 @@ static bool probe_id(int fd, const union rn_sockaddr *to, unsigned segments, uin
 }
 
 /* Send three probes: super-packets of different numbers of packets. Return: true if the
- * counter advances by one with each super-packet, however many packets it has. @next_id:
- * out: the next value of the counter.
+ * counter of IPv4 identifications advances by one for each super-packet, whatever its
+ * number of packets. @next_id: out: the next value of the counter.
  */
 static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id)
 {
@@ -152,8 +153,8 @@ static bool counts_supers(int fd, const union rn_sockaddr *to, uint16_t *next_id
 	return id[1] == (uint16_t)(id[0] + 1) && id[2] == (uint16_t)(id[1] + 1);
 }
 
-/* Read the counter of the socket @fd, from which the kernel takes the IPv4
- * identifications of its packets. @to: address of a socket from open_sink() at the
+/* Learn the counter of the socket @fd from which the kernel takes the IPv4
+ * identifications of packets. @to: address of a socket from open_sink() at the
  * destination's address. @next_id: out: the identification of the next packet. Return:
  * false if the counter does not behave as expected.
  */
@@ -171,9 +172,7 @@ static void set_options(int fd, const struct udp_sock *s, const struct rn_flow *
 	int room = 0;
 	socklen_t len = sizeof(room);
 
-	/* The kernel doubles the value that it is given, so half of what it reports
-	 * is set.
-	 */
+	/* The kernel doubles the value that is set, so half of what it reports is set. */
 	if (getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, &len) == 0 &&
 	    !rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
 		(void)rn_udp_set_int(fd, SOL_SOCKET, SO_SNDBUF, room / 2);
@@ -219,8 +218,8 @@ static bool bind_to_port(int fd, const struct rn_udp *u, struct udp_connected *o
 	return false;
 }
 
-/* Bind, configure and connect the socket @fd. @sink: address of a socket from open_sink()
- * at the destination's address. Return: false if the socket cannot be used.
+/* Bind, configure and connect the socket @fd. @sink: address of a socket from
+ * open_sink() at the destination's address. Return: false if the socket cannot be used.
  */
 static bool prepare_socket(int fd, struct rn_udp *u, struct udp_connected *o,
 			   const union rn_sockaddr *sink)
@@ -283,7 +282,9 @@ static bool is_for(const struct udp_connected *o, const struct rn_flow *f,
 	       memcmp(&o->flow, f, sizeof(*f)) == 0;
 }
 
-/* Return: the unconnected socket for a flow. */
+/* Return: the socket that sends a flow without being connected: that of the address, or
+ * the one for packets to this host.
+ */
 static struct rn_tx_socket shared_socket(struct rn_udp *u, const struct rn_flow *flow)
 {
 	if (!rn_udp_is_to_own_host(u, flow))
@@ -326,8 +327,8 @@ struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 }
 
 /* ------------------------------------------------------------ sending packets */
-/* Send a super-packet with a control message that says its segment length @cut; 0: it is
- * a single packet, so there is no such message. Return: 0 or -errno.
+/* Send a super-packet with a control message that contains its segment length @cut; 0:
+ * it is a single packet, and no message is needed. Return: 0 or -errno.
  */
 static int send_told(struct rn_udp *u, const struct udp_connected *o,
 		     const struct rn_super *super, uint16_t cut)
@@ -340,8 +341,8 @@ static int send_told(struct rn_udp *u, const struct udp_connected *o,
 	return rn_udp_send_message(u, o->fd, &msg);
 }
 
-/* Would the kernel cut this super-packet correctly without a control message, that is, by
- * the segment length that is set for the socket?
+/* Return: true if the kernel cuts this super-packet correctly without a control message,
+ * by the segment length that is set for the socket.
  */
 static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 {
@@ -350,9 +351,9 @@ static bool cuts_so(const struct udp_connected *o, const struct rn_super *super)
 	return o->cut == 0 || super->len <= o->cut;
 }
 
-/* Send a super-packet, if possible without a control message. Control messages with
- * address and segment length cost 0.4 us; 0.1 us of that is saved. A segment length is
- * set for the socket when two super-packets in a row have it.
+/* Send a super-packet, if possible without the control message that contains the segment
+ * length, which saves 0.1 us. The segment length is set for the socket instead, when two
+ * super-packets in a row have it.
  */
 static int send_by(struct rn_udp *u, struct udp_connected *o,
 		   const struct rn_super *super)
@@ -380,20 +381,21 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 
 	if (!o->is_used || o->fd < 0 || o->sport != super->tx_socket.sport ||
 	    (u->sock[o->sgid_index].is_ipv4 && o->next_id != super->tx_socket.first_id))
-		/* The socket was closed meanwhile. The ICRCs of these packets were
-		 * computed for its port and numbers, so no other socket may send them.
+		/* The socket was closed since the packets were built. Their ICRCs are
+		 * for its port and its IPv4 identifications, so no other socket can send
+		 * them.
 		 */
 		return -EADDRNOTAVAIL;
 	rc = send_by(u, o, super);
-	/* The kernel reports the error of an earlier packet now, and has not sent the
-	 * present one.
+	/* The kernel has reported the error of an earlier packet instead of sending this
+	 * one.
 	 */
 	if (rc == -ECONNREFUSED)
 		rc = send_by(u, o, super);
 	if (rc == -EAGAIN)
 		return rc;
 	o->next_id++;
-	if (rc) { /* the kernel may or may not have counted this packet */
+	if (rc) { /* it is unknown whether the counter of identifications has advanced */
 		close_socket(o);
 		o->is_barred = true;
 	}

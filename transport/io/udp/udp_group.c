@@ -26,15 +26,15 @@
 #endif
 
 enum {
-	/* Bytes. Size of the receive buffer to request, the same that rocind requests for
+	/* Size in bytes of the receive buffer to ask for. rocind asks for the same for
 	 * the sockets of addresses.
 	 */
 	BUFFER_BYTES = 8 << 20,
 };
 
-/* Request a large receive buffer, and control messages with each packet (such as its
- * interface). If the kernel refuses a control message, a counter is not updated, or a
- * field of received headers is 0.
+/* Ask for a large receive buffer, and for control messages with each packet (such as its
+ * interface). Without a control message, a counter is not updated, or a field of
+ * received headers is 0.
  */
 static void ask_for_facts(int fd, int family)
 {
@@ -51,10 +51,11 @@ static void ask_for_facts(int fd, int family)
 	rn_udp_set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
 
-/* Bind the socket and join the group so that only packets of this interface are received.
- * For IPv4 the kernel does not pass packets of other interfaces, provided that
- * memberships of other sockets do not count (IP_MULTICAST_ALL is 0). For IPv6 it passes
- * them and reports the interface, which take_datagram() compares. Return: 0 or -errno.
+/* Bind the socket and join the group so that only packets of this interface are
+ * received. For IPv4 the kernel itself drops packets of other interfaces, if
+ * IP_MULTICAST_ALL is 0, so that memberships of other sockets do not count. For IPv6 it
+ * passes them and reports the interface, which take_datagram() compares. Return: 0 or
+ * -errno.
  */
 static int bind_and_join(int fd, const struct rn_gid *mgid, uint32_t ifindex)
 {
@@ -116,7 +117,8 @@ int rn_group_route(const struct rn_gid *mgid, uint32_t ifindex)
 	socklen_t len = rn_gid_sockaddr(&addr, mgid, RN_ROCE_PORT, ifindex);
 	int fd, rc = 0;
 
-	if (rn_gid_is_ipv4(mgid)) /* IPv4 needs no route to a group, only the interface */
+	/* with IPv4, only the interface is needed to send to a group, and no route */
+	if (rn_gid_is_ipv4(mgid))
 		return 0;
 	fd = open_group_socket(AF_INET6);
 	if (fd < 0)
@@ -140,9 +142,10 @@ static bool is_loopback(uint32_t ifindex)
 	return is;
 }
 
-/* Would a socket of this group never receive anything? That is so for an IPv6 group on
- * the loopback interface: the kernel lets a socket join it, but has no route for packets
- * to it. (On other interfaces the route appears when the link comes up.)
+/* Return: true if a socket for this group would never receive anything. That is so for
+ * an IPv6 group on the loopback interface: the kernel lets a socket join, but has no
+ * route for packets to the group. (On other interfaces the route appears when the link
+ * comes up.)
  */
 static bool is_in_vain(const struct rn_gid *mgid, uint32_t ifindex)
 {
@@ -252,8 +255,8 @@ bool rn_udp_read_groups(struct rn_udp *u)
 	struct epoll_event ev;
 	struct udp_group *g;
 
-	/* Read one socket in each call. The epoll set then puts it behind the others that
-	 * are readable, so that all get a turn.
+	/* Each call reads one socket. epoll then puts that one behind the others that
+	 * are readable, so that all get their turn.
 	 */
 	if (syscall(SYS_epoll_pwait, rn_udp_groups_fd(u), &ev, 1, 0, NULL, 0) != 1)
 		return false;

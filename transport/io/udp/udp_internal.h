@@ -21,8 +21,8 @@
 
 /* --------------------------------------------- cutting datagrams into packets */
 /* Functions that turn the result of a recvmsg() into packets: they read control messages
- * and addresses, and cut a datagram that UDP_GRO has merged from several packets. They
- * have no state of their own; the caller keeps it.
+ * and addresses, and cut a datagram that UDP_GRO has merged from several packets. Their
+ * state is in structs of the caller.
  */
 
 /* Values from the control messages of a datagram. */
@@ -66,14 +66,17 @@ unsigned rn_rx_split_next(struct rn_rx_split *s, const struct rn_flow *flow,
 struct udp_sock {
 	int fd; /* -1: there is no socket */
 	bool is_ipv4;
-	/* values in packets that are sent without a control message */
+	/* traffic class and hop limit of packets that are sent without a control message
+	 */
 	uint8_t tclass, hop_limit;
 	uint8_t place; /* index in rn_udp.order */
-	/* Number of reads that found nothing, since the socket last had a packet or sent
-	 * one.
+	/* Number of times that this socket was read in vain since it last had a packet
+	 * or sent one.
 	 */
 	uint32_t idle;
-	/* counter of dropped packets (SO_RXQ_OVFL) when it was last read */
+	/* count of packets that the kernel has dropped at this socket (SO_RXQ_OVFL), as
+	 * last read
+	 */
 	uint32_t overflow;
 	struct rn_gid gid;
 };
@@ -86,23 +89,24 @@ struct udp_group {
 	uint32_t overflow; /* counter of dropped packets, as in struct udp_sock */
 };
 
-/* An entry for a destination of many packets, and the socket that is connected to it. */
+/* A destination that gets many packets, and the socket that is connected to it. */
 struct udp_connected {
 	bool is_used;
-	/* a socket was opened and cannot be used, so none is opened again */
+	/* the socket could not be used, so no other one is opened for this destination */
 	bool is_barred;
 	uint8_t sgid_index;
 	int fd; /* -1: there is no socket */
 	struct rn_flow flow;
-	/* @uses: number of super-packets that were sent to this destination before it got
-	 * a socket. @others: number of super-packets that were sent to other destinations
-	 * since the last one to this.
+	/* @uses: number of super-packets sent to this destination before it got a
+	 * socket. @others: number of super-packets sent, since the last one to this
+	 * destination, to others that share this entry.
 	 */
 	uint32_t uses, others;
 	uint16_t sport;
 	uint16_t next_id; /* IPv4 identification of the next packet */
-	/* @cut: the segment length that is set for the socket; 0: none. @wanted: the
-	 * segment length of the last super-packet that needed a control message.
+	/* @cut: segment length (UDP_SEGMENT) that is set for the socket; 0: none.
+	 * @wanted: segment length of the last super-packet, if that needed a control
+	 * message.
 	 */
 	uint32_t cut, wanted;
 };
@@ -112,40 +116,46 @@ enum {
 	RN_UDP_PLACES = 32, /* a power of two */
 };
 
-/* The properties of an address when it was last looked up. */
+/* What is known about an address, as of the last lookup. */
 struct udp_place {
 	struct rn_gid gid;
-	uint32_t uses; /* lookups that are left; 0: the entry is empty or old */
+	/* number of further uses before it is looked up again; 0: the entry is empty or
+	 * old
+	 */
+	uint32_t uses;
 	bool is_own;
-	uint32_t route_mtu; /* see route_mtu.h; 0: not looked up yet, 1: not known */
+	/* MTU of the route in bytes, see route_mtu.h; 0: not looked up yet, 1: not known
+	 */
+	uint32_t route_mtu;
 };
 
 struct rn_udp {
 	struct rn_net net;
-	bool tells_of_icmp; /* a line about disbelieved ICMP errors has been logged */
+	/* a warning about an ICMP error that was not believed has been logged */
+	bool tells_of_icmp;
 	uint32_t ifindex;
 	uint64_t *stats;
 	unsigned sock_count;
 	unsigned active; /* number of sockets in use, which come first in `order` */
 	unsigned cursor; /* index in `order` of the socket that is read next */
-	/* number of packets that this socket has delivered in its turn */
+	/* number of packets that the socket at `cursor` has delivered in its turn */
 	unsigned taken;
 	/* Number of calls of receive() that found nothing, since the sockets not in use
-	 * were read last.
+	 * were last read.
 	 */
 	unsigned vain;
-	/* number of receive calls since the sockets not in use were last read */
+	/* number of calls of receive() since the sockets not in use were last read */
 	unsigned calls;
 	uint8_t order[RN_GID_MAX + 1]; /* indices in `sock`, those in use first */
-	/* The sockets of the addresses. Behind them, sock[sock_count] stands for all
-	 * multicast groups: its descriptor is an epoll set of their sockets.
+	/* The sockets of the addresses. Behind them, sock[sock_count] stands for the
+	 * sockets of all multicast groups: its descriptor is an epoll set of these.
 	 */
 	struct udp_sock sock[RN_GID_MAX + 1];
 	struct udp_group *groups;
 
-	/* Source port for packets to this host; 0: such packets leave like all others.
-	 * @own: the sockets that send them, by GID index; a socket is opened when it is
-	 * needed.
+	/* Source port for packets to this host; 0: they leave from port 4791 like all
+	 * others. @own: the sockets that send them, by GID index; a socket is opened
+	 * when it is needed.
 	 */
 	uint16_t own_port;
 	struct udp_sock own[RN_GID_MAX];
@@ -155,8 +165,8 @@ struct rn_udp {
 	/* indexed by a hash of the flow and GID index */
 	struct udp_connected connected[RN_UDP_CONNECTED_MAX];
 
-	/* While a super-packet is sent one packet at a time: number of its packets that
-	 * have left.
+	/* Number of packets of the present super-packet that have left, while they are
+	 * sent one by one.
 	 */
 	uint32_t sent;
 	/* Buffer of RN_SUPER_BYTES, allocated when needed: copies of packets that were
@@ -190,9 +200,8 @@ static inline uint32_t rn_udp_ifindex(const struct rn_udp *u, const struct rn_fl
 	return f->ifindex ? f->ifindex : u->ifindex;
 }
 
-/* Swaps two places of u->order, which holds the indices of all sockets: first those in
- * use, which are read in turn, then the others, which are read less often, then
- * unused entries.
+/* Swaps two elements of u->order. That array has the indices of all sockets: first those
+ * of sockets in use, then those of the others.
  */
 static inline void rn_udp_swap_places(struct rn_udp *u, unsigned a, unsigned b)
 {
@@ -220,8 +229,8 @@ static inline void rn_udp_mark_in_use(struct rn_udp *u, unsigned idx)
  * Return: false if there is no datagram.
  */
 bool rn_udp_read(struct rn_udp *u, int fd, const struct rn_gid *dst, uint32_t *overflow);
-/* Drop the datagrams that were received and not delivered yet. The caller must do so
- * before it frees a socket, or the @dst or @overflow that were passed to rn_udp_read().
+/* Drop the datagrams that were received but not delivered yet. Called before a socket is
+ * freed, and before the @dst or @overflow is freed that was passed to rn_udp_read().
  */
 void rn_udp_forget(struct rn_udp *u);
 /* Send a message by sendmsg() or io_uring. Return: 0, or -errno of sendmsg(). */
@@ -230,15 +239,17 @@ int rn_udp_send_message(struct rn_udp *u, int fd, const struct msghdr *msg);
 /* ------------------------------------------------------------------ udp_send.c */
 /* Implements rn_net_ops.transmit. */
 int rn_udp_transmit(void *ctx, const struct rn_super *super);
-/* Find out which traffic class and hop limit the kernel writes into packets of the socket
- * @s if they have no control message, and store them in @s.
+/* Find out which traffic class and hop limit packets of the socket @s have if they are
+ * sent without control messages, and store them in @s.
  */
 void rn_udp_learn_defaults(struct udp_sock *s);
-/* Does the packet of this flow have to leave from the own port? */
+/* Return: true if a packet of this flow goes to this host, so that it must leave from
+ * the own port (the port that rocind holds for its user).
+ */
 bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow);
 /* Return: the socket that sends packets to this host from the own port (the port that
- * rocind holds for its user). It is opened at the first call; if that fails, the socket
- * of the address is returned.
+ * rocind holds for its user). Opened at the first call. If that fails, returns the
+ * socket of the address.
  */
 struct udp_sock *rn_udp_own_sock(struct rn_udp *u, unsigned sgid_index);
 /* Close the socket that rn_udp_own_sock() has opened. */
@@ -247,10 +258,10 @@ void rn_udp_close_own(struct rn_udp *u, unsigned idx);
 /* ------------------------------------------------------------- udp_connected.c */
 struct rn_tx_socket rn_udp_tx_socket(void *ctx, const struct rn_flow *flow,
 				     uint32_t sgid_index, uint32_t dest_slot);
-/* Send a super-packet by its connected socket. Return: that of rn_udp_transmit(). */
+/* Send a super-packet by its connected socket. Return: as rn_udp_transmit(). */
 int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super);
-/* Close the connected sockets of an address. The caller must do so before it closes or
- * replaces the socket of the address.
+/* Close the connected sockets of an address. Called before the socket of the address is
+ * closed or replaced.
  */
 void rn_udp_close_connected(struct rn_udp *u, unsigned sgid_index);
 

@@ -23,8 +23,8 @@
 #include "transport/io/host/own_fd.h"
 #include "udp_internal.h"
 
-/* Destination address and control messages of a super-packet. They are the same for all
- * packets of it.
+/* The destination address and the control messages with which a super-packet is sent.
+ * They apply to all of its packets.
  */
 struct envelope {
 	union rn_sockaddr to;
@@ -52,8 +52,8 @@ static void add_int(struct envelope *e, int level, int type, int value)
 	add_cmsg(e, level, type, &value, sizeof(value));
 }
 
-/* Add a control message with the interface by which a multicast packet is to leave,
- * because the routing table may name another one, or none.
+/* Add a control message with the interface by which a multicast packet leaves. Without
+ * it the routing table would decide, which may name another interface, or none.
  */
 static void add_interface(const struct rn_udp *u, const struct rn_flow *f,
 			  struct envelope *e)
@@ -82,9 +82,9 @@ static void fill_envelope(const struct rn_udp *u, const struct udp_sock *s,
 		rn_gid_sockaddr_on(&e->to, &f->dst, RN_ROCE_PORT, rn_udp_ifindex(u, f));
 	if (f->tclass != s->tclass)
 		add_int(e, level, s->is_ipv4 ? IP_TOS : IPV6_TCLASS, f->tclass);
-	/* A packet with hop limit 0 could not leave the host; if the flow has 0, no hop
-	 * limit is sent with the message. The hop limit that is set for the socket
-	 * applies to unicast only.
+	/* A packet with hop limit 0 could not leave the host, so if the flow has 0, no
+	 * hop limit is given. The hop limit that is set for the socket applies to
+	 * unicast packets only.
 	 */
 	if (f->hop_limit != 0 && (to_group || f->hop_limit != s->hop_limit))
 		add_int(e, level, s->is_ipv4 ? IP_TTL : IPV6_HOPLIMIT, f->hop_limit);
@@ -118,8 +118,8 @@ static int send_whole(struct rn_udp *u, const struct udp_sock *s, struct envelop
 }
 
 /* Send the packets of a super-packet one by one, beginning with packet u->sent. @data:
- * the bytes of all packets. Return: 0 or -errno; after -EAGAIN, u->sent is the packet to
- * continue with.
+ * the bytes of all packets. Return: 0 or -errno; after -EAGAIN, u->sent is the number of
+ * the next packet.
  */
 static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope *e,
 		     const struct rn_super *super, const uint8_t *data)
@@ -153,16 +153,17 @@ static int send_each(struct rn_udp *u, const struct udp_sock *s, struct envelope
 	return err;
 }
 
-/* Does the error @err mean that the kernel accepts no super-packets at all, and not only
- * that it could not send this one?
+/* Return: true if the error @err means that the kernel accepts no super-packets at all,
+ * false if it means that this one could not be sent.
  */
 static bool gso_refused(int err)
 {
 	return err == -EINVAL || err == -EIO || err == -ENOPROTOOPT || err == -EOPNOTSUPP;
 }
 
-/* Copy the packets of a super-packet to u->reseal, with ICRCs for the IPv4 identification
- * 0, which packets have that are sent alone. Return: false if there is no memory.
+/* Copy the packets of a super-packet to u->reseal, with ICRCs for IPv4 identification 0,
+ * the identification of packets that are sent alone. Return: false if there is no
+ * memory.
  */
 static bool reseal(struct rn_udp *u, const struct rn_super *super)
 {
@@ -210,7 +211,7 @@ void rn_udp_learn_defaults(struct udp_sock *s)
 }
 
 enum {
-	/* Number of packets to an address after which the device looks up again whether
+	/* After this number of packets to an address, the device looks up again whether
 	 * the address belongs to this host.
 	 */
 	PLACE_USES = 1 << 12,
@@ -237,7 +238,7 @@ bool rn_udp_is_to_own_host(struct rn_udp *u, const struct rn_flow *flow)
 
 	if (!u->own_port)
 		return false;
-	/* A multicast packet also goes to members of the group on this host. */
+	/* A multicast packet also goes to members on this host. */
 	if (rn_gid_is_multicast(&flow->dst))
 		return true;
 	p = look_up(u, flow);
@@ -257,7 +258,7 @@ static void open_own(struct rn_udp *u, unsigned idx)
 	if (own->fd < 0)
 		return;
 	rn_udp_learn_defaults(own);
-	/* The kernel doubles the value that it is given. */
+	/* The kernel doubles the value that is set, so half of what it reports is set. */
 	if (getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, &len) == 0 &&
 	    !rn_udp_set_int(own->fd, SOL_SOCKET, SO_SNDBUFFORCE, room / 2))
 		(void)rn_udp_set_int(own->fd, SOL_SOCKET, SO_SNDBUF, room / 2);
@@ -308,7 +309,9 @@ static bool set_discovery(const struct udp_sock *s, int how)
 			  : rn_udp_set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, how);
 }
 
-/* Do the interface and the route carry these packets, regardless of ICMP messages? */
+/* Return: true if these packets fit the MTU of the interface and of the route, whatever
+ * ICMP messages have said.
+ */
 static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
 		       const struct rn_super *super)
 {
@@ -332,9 +335,9 @@ static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
 	return true;
 }
 
-/* Send a super-packet that the kernel has refused as too long. The socket option
- * IP_PMTUDISC_PROBE has the kernel compare the length with the MTU of the interface
- * alone; the identifications of packets stay the same.
+/* Send a super-packet that the kernel has refused as too long. With the socket option
+ * IP_PMTUDISC_PROBE the kernel compares the length only with the MTU of the interface.
+ * The identifications of packets are the same as without.
  */
 static int send_refused(struct rn_udp *u, const struct udp_sock *s,
 			const struct rn_super *super)
@@ -350,10 +353,10 @@ static int send_refused(struct rn_udp *u, const struct udp_sock *s,
 	return rc;
 }
 
-/* Send a super-packet that was built for source port 4791 by the socket for packets to
- * this host, after changing its ICRCs to that socket's port. Such super-packets have two
- * causes: fault injection delays packets and does not store their socket; and packets for
- * a local wire whose ring is full go by UDP.
+/* Send a super-packet to this host that was built for source port 4791: move its ICRCs
+ * to the own port, and use the socket with that port. There are such super-packets for
+ * two reasons: fault injection delays packets without remembering their socket, and
+ * packets for a local wire (rings in shared memory) go by UDP if the ring is full.
  */
 static int redirect(struct rn_udp *u, const struct rn_super *super)
 {
@@ -387,7 +390,7 @@ int rn_udp_transmit(void *ctx, const struct rn_super *super)
 	assert(super->sgid_index < u->sock_count);
 	assert(super->len <= RN_SUPER_BYTES);
 	if (s->fd < 0) {
-		u->sent = 0; /* the rest of the super-packet is lost */
+		u->sent = 0; /* the rest of the super-packet is dropped */
 		return -EADDRNOTAVAIL;
 	}
 	rn_udp_mark_in_use(u, super->sgid_index);
