@@ -24,8 +24,8 @@ static inline void *pointer(rn_iova addr)
 	return (void *)(uintptr_t)addr; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* Attribute of functions whose accesses race with those of the program by design. Without
- * it, sanitizers of compilers would report the accesses as errors.
+/* Marks functions whose accesses race with those of the program by design. Sanitizers of
+ * compilers would report them as errors.
  */
 #define RACY __attribute__((no_sanitize("thread", "address", "undefined")))
 
@@ -36,7 +36,7 @@ typedef uint32_t unaligned32 __attribute__((aligned(1), may_alias));
 typedef uint16_t unaligned16 __attribute__((aligned(1), may_alias));
 typedef uint64_t vec16 __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Keep the compiler from reordering stores and from turning the loop into a memcpy(). */
+/* Keep the compiler from reordering stores, and from replacing the loop by memcpy(). */
 static inline void keep_order(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -140,7 +140,9 @@ copy_blocks_avx2(uint8_t *dst, const uint8_t *src, size_t blocks)
 }
 #endif
 
-/* Copy whole blocks by the widest stores of the level in force. */
+/* Copy whole blocks by the widest stores that the CPU level in force allows
+ * (rocin/cpu.h).
+ */
 static void copy_body(uint8_t *dst, const uint8_t *src, size_t blocks)
 {
 #if defined(__x86_64__)
@@ -152,8 +154,8 @@ static void copy_body(uint8_t *dst, const uint8_t *src, size_t blocks)
 	copy_blocks(dst, src, blocks);
 }
 
-/* Copy 16 bytes at a time in ascending order. The last 1 to 16 of the @len bytes are left
- * to the caller. Return: number of bytes copied.
+/* Copy 16 bytes at a time in ascending order. The caller copies the last 1 to 16 of the
+ * @len bytes. Return: number of bytes copied.
  */
 static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t len)
 {
@@ -208,7 +210,7 @@ static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 	}
 }
 
-/* Copy to memory that no other thread reads meanwhile. So the stores may have any order,
+/* Copy to memory that no other thread reads meanwhile, so that stores may have any order
  * and bytes may be stored twice.
  */
 static RACY void copy_in(uint8_t *dst, const uint8_t *src, size_t len)
@@ -315,7 +317,9 @@ static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
 
 	if (req->op == RN_MEM_FETCH_ADD)
 		return __atomic_fetch_add(word, req->operand, __ATOMIC_SEQ_CST);
-	/* The first guess is right where a compare and swap swaps. */
+	/* The first guess at the old value, the operand `compare', is right if a compare
+	 * and swap succeeds.
+	 */
 	while (rn_mem_atomic_result(req, found, &value) &&
 	       !__atomic_compare_exchange_n(word, &found, value, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_SEQ_CST))
@@ -323,9 +327,9 @@ static RACY uint64_t do_atomic(const struct rn_mem_atomic_req *req)
 	return found;
 }
 
-/* Execute an atomic when there is no fault handler. First it reads the word by a system
- * call, to see whether the word is mapped. If the program unmaps it right after that, the
- * atomic raises a fault in the program.
+/* Execute an atomic when there is no fault handler. Reads the word by a system call
+ * first, to see whether it is mapped. If the program unmaps it between that and the
+ * atomic, the program is killed by the fault.
  */
 static enum rn_mem_result vm_atomic(const struct rn_mem_atomic_req *req, uint64_t *orig)
 {

@@ -18,8 +18,8 @@
 /* The operations. Their context argument is not used and may be NULL. */
 extern const struct rn_mem_ops rn_mem_direct_ops;
 
-/* Install the fault handler. Return: the result of rn_guard_install(). After a failure,
- * the operations copy by system calls.
+/* Install the fault handler. Return: that of rn_guard_install(). If it has failed, the
+ * operations copy by system calls.
  */
 int rn_mem_direct_init(void);
 

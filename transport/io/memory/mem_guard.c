@@ -32,16 +32,17 @@ enum {
 	/* number of different handlers of the program that can be recorded */
 	CHAIN_MAX = 64,
 	KERNEL_MASK = _NSIG / 8, /* bytes of a signal mask */
-	/* number of accesses between two reads of the signal mask, which take 0.2 us each
+	/* Number of accesses between two reads of the signal mask; a read takes 0.2 us.
 	 */
 	REFRESH_EVERY = 1024,
 };
 
 struct chained {
 	struct sigaction act;
-	/* next older handler; NULL: only the default action is left */
+	/* next older handler of the program; NULL: behind it is only the default action
+	 */
 	struct chained *older;
-	/* value of @newest of the signal when this entry last became the newest one */
+	/* value of @newest of the signal before this entry last became the newest */
 	_Atomic(struct chained *) before;
 	_Atomic bool spent;    /* the handler has SA_RESETHAND and has run once */
 	_Atomic bool complete; /* @act and @older are valid */
@@ -51,9 +52,9 @@ struct guarded_signal {
 	int sig;
 	_Atomic unsigned count; /* entries of pool in use */
 	struct chained pool[CHAIN_MAX];
-	/* The newest handler of the program. Written by threads that set a handler, read
-	 * by handlers in any thread. @act and @older of an entry are complete before
-	 * @newest points to it, and do not change afterwards.
+	/* The newest handler of the program. Threads that set a handler write this;
+	 * signal handlers read it in any thread. @act and @older of an entry are
+	 * complete before @newest points to it, and do not change afterwards.
 	 */
 	_Atomic(struct chained *) newest;
 };
@@ -101,7 +102,7 @@ static bool redirect(ucontext_t *uc)
 
 	reg[REG_RIP] = (greg_t)(uintptr_t)land;
 	reg[REG_RSP] = ((reg[REG_RSP] - 128) & ~(greg_t)15) - 8;
-	/* Clear the direction flag, as it has to be at the start of every function. */
+	/* Clears the direction flag, which has to be clear at the start of a function. */
 	reg[REG_EFL] &= ~(greg_t)0x400;
 	return true;
 #elif defined(__aarch64__)
@@ -118,7 +119,9 @@ static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
 
-	/* the signal was sent by kill() or the like, and is not a fault */
+	/* @info->si_code <= 0: the signal was sent by kill() or the like, and is not a
+	 * fault
+	 */
 	if (!g || info->si_code <= 0)
 		return false;
 	/* For a non-canonical address the kernel reports SI_KERNEL and no address. */
@@ -133,7 +136,8 @@ static void take_default(int sig, siginfo_t *info)
 
 	set_action(sig, &dfl);
 	if (info->si_code > 0)
-		return; /* the instruction faults again, now with the default action */
+		/* the instruction faults again, with the default action in force now */
+		return;
 	if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, sig, info) < 0)
 		syscall(SYS_tgkill, getpid(), tid, sig);
 }
@@ -154,7 +158,7 @@ static void deliver_signal(struct chained *c, int sig, siginfo_t *info, void *ct
 
 	if (!(act->sa_flags & SA_NODEFER))
 		sigaddset(&mask, sig);
-	/* The old mask comes back when our handler returns. */
+	/* the old mask comes back when the signal handler returns */
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	if (act->sa_flags & SA_SIGINFO)
 		act->sa_sigaction(sig, info, ctx);
@@ -162,10 +166,10 @@ static void deliver_signal(struct chained *c, int sig, siginfo_t *info, void *ct
 		act->sa_handler(sig);
 }
 
-/* Were we called by another handler that we have called ourselves, and which passes the
- * signal on to us? Yes if siginfo is the same and the stack is deeper. (If that handler
- * had jumped out, a new signal would have another siginfo, or a frame that is not
- * deeper.)
+/* Return: true if a handler of the program, which this file has called, passes the
+ * signal on to this file's handler: siginfo is the same, and the stack is deeper. (If
+ * that handler had jumped out, a new signal would have another siginfo, or a frame that
+ * is not deeper.)
  */
 static bool on_chain(const struct rn_guard_thread *t, const siginfo_t *info,
 		     const char *here)
@@ -189,7 +193,7 @@ static void pass_on(int sig, siginfo_t *info, void *ctx)
 	t->chain_info = info;
 	t->chain_frame = here;
 	t->chain_next = c->older;
-	/* the guard ends here, because the program's handler may never return */
+	/* the guard ends now, because the program's handler may never return */
 	t->current = NULL;
 	deliver_signal(c, sig, info, ctx);
 	*t = outer;
@@ -264,9 +268,9 @@ static unsigned known_entries(struct guarded_signal *s)
 	return count < CHAIN_MAX ? count : CHAIN_MAX;
 }
 
-/* Find the entry for the action @act, or add one. Two threads may add the same action
- * twice; so may a signal handler that interrupts this function. Return: the entry; NULL
- * if there is none and no entry is free.
+/* Find the entry for the action @act, or add one. An action may get two entries if two
+ * threads add it at the same time, or a signal handler interrupts this function. Return:
+ * the entry; NULL if there is none and none is free.
  */
 static struct chained *remember(struct guarded_signal *s, const struct sigaction *act)
 {
@@ -287,8 +291,8 @@ static struct chained *remember(struct guarded_signal *s, const struct sigaction
 	return c;
 }
 
-/* Read the action for @sig that the kernel has, and not the one that an intercepting
- * library would report. Return: 0; or -1 with errno.
+/* Read the action that the kernel has for @sig; a library that intercepts sigaction()
+ * would report another one. Return: 0; or -1 with errno.
  */
 static int get_action(int sig, struct sigaction *found)
 {
@@ -327,8 +331,8 @@ int rn_guard_install(void)
 {
 	int err = 0;
 
-	/* A flag rather than a mutex: after a fork in another thread, the child would
-	 * find a mutex locked.
+	/* A flag, not a mutex: in the child of a fork by another thread, a mutex could
+	 * be locked for ever.
 	 */
 	if (atomic_flag_test_and_set(&installing))
 		return 0;
@@ -341,8 +345,8 @@ int rn_guard_install(void)
 }
 
 /* ------------------------------------------ calls of sigaction() by the program */
-/* Write to @old the action of @c as the kernel would report it if our handler did not
- * exist. @is_spent: the action had SA_RESETHAND and has run, so the kernel would have
+/* Write to @old the action of @c as sigaction() would report it if this file had no
+ * handler. @is_spent: the action had SA_RESETHAND and has run, so the kernel would have
  * reset it.
  */
 static void show_action(const struct chained *c, bool is_spent, struct sigaction *old)
@@ -352,8 +356,9 @@ static void show_action(const struct chained *c, bool is_spent, struct sigaction
 		old->sa_handler = SIG_DFL;
 }
 
-/* Does the kernel call our handler, in front of the program's? False in a child process,
- * which may share our memory (vfork) and has no device.
+/* Return: true if the kernel calls the handler of this file first, in front of the
+ * program's. False in a child process, which may share the memory (vfork) and has no
+ * device.
  */
 static bool is_in_front(const struct guarded_signal *s)
 {
@@ -370,17 +375,17 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 	if (!is_in_front(s))
 		return false;
 	was = atomic_load(&s->newest);
-	/* The program got our handler from sigaction() before its calls were intercepted,
-	 * and sets it again now. So restore the program's handler that was the newest one
-	 * before.
+	/* The program had got this file's handler from sigaction() before its calls were
+	 * intercepted, and restores it now. So the program's handler that was the newest
+	 * before becomes that again.
 	 */
 	if (act && is_ours(act)) {
 		c = atomic_load(&was->before) ? atomic_load(&was->before) : was;
 	} else {
 		c = act ? remember(s, act) : was;
 	}
-	/* All entries are used, so let the kernel call the program's handler in place of
-	 * ours. From now on copies are made by system calls, which are slow.
+	/* All entries are in use, so the kernel calls the program's handler in place of
+	 * this file's. From now on copies are made by system calls, which are slow.
 	 */
 	if (!c) {
 		atomic_store(&ready, false);
@@ -388,9 +393,9 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 	}
 	is_spent = atomic_load(&c->spent);
 	if (act) {
-		/* A new setting of a handler with SA_RESETHAND makes it usable again. But
-		 * if the program sets our handler, the program's handler behind it stays
-		 * marked as spent.
+		/* A handler with SA_RESETHAND that is set again can run again. But if
+		 * the program sets this file's handler, the program's handler behind
+		 * that stays marked as spent.
 		 */
 		if (!is_ours(act))
 			atomic_store(&c->spent, false);
@@ -411,7 +416,7 @@ static void mask_changed(void)
 	rn_guard_thread.until_refresh = 0;
 }
 
-/* Only one copy of this file in the process may have @first = true. With two, the handler
+/* Only one copy of this file in a process may have @first = true. With two, the handler
  * of one copy would be behind that of the other.
  */
 void rn_guard_watch(bool first)

@@ -4,8 +4,8 @@
  * A registered range may have been unmapped, or its file truncated, by the time the
  * device writes to it. The copy then faults, in whichever thread makes progress. A
  * handler of SIGSEGV and SIGBUS ends the copy if the fault lies in the range that this
- * thread has marked; every other signal is passed to the handler that was there before,
- * as the kernel would have delivered it.
+ * thread has marked. It passes every other signal to the program's handler, as the
+ * kernel would have delivered it.
  *
  * Use, in a function of its own:
  *
@@ -49,17 +49,17 @@ typedef jmp_buf rn_guard_jmp;
 
 struct rn_guard {
 	rn_guard_jmp jmp;
-	/* The range in which an access may fault, rounded to whole pages: @lo is its
-	 * first byte, @hi the byte behind its last one.
+	/* The range in which an access may fault, in whole pages. @lo: address of its
+	 * first byte; @hi: address behind its last.
 	 */
 	uintptr_t lo, hi;
-	/* the thread had blocked the signals, so rn_guard_leave() restores @mask */
+	/* the thread had the signals blocked; rn_guard_leave() restores @mask */
 	bool unblocked;
 	sigset_t mask;
 };
 
-/* Install the handler, or put it back in front if the program has replaced it. The owner
- * of the device calls this when memory is registered, and from time to time.
+/* Install the handler, or put it back in front if the program has replaced it. Called
+ * when memory is registered, and from time to time.
  *
  * Return: 0; -ENOSPC if the program has set more different handlers than can be recorded;
  * or the error of sigaction(). After an error rn_guard_ready() is false, and the caller
@@ -69,31 +69,32 @@ int rn_guard_install(void);
 
 bool rn_guard_ready(void);
 
-/* Put our handler in front of @act, which the program has just set for SIGSEGV or SIGBUS.
- * If @act is our own handler, which the program has restored, forget the newest of the
- * program's handlers instead. Does nothing while this thread is in a call of sigaction()
- * from here. Called by the library that intercepts such calls; async-signal-safe.
+/* Called by the library that intercepts sigaction(), when the program has just set @act
+ * for SIGSEGV or SIGBUS: puts the handler of mem_guard.c in front of it. If @act is that
+ * handler itself, which the program has restored, forgets the newest of the program's
+ * handlers instead. Does nothing while mem_guard.c itself calls sigaction() in this
+ * thread. Async-signal-safe.
  */
 void rn_guard_renew(int sig, const struct sigaction *act);
 
 /* Register with the library that intercepts the program's calls of sigaction() and of
  * functions that change signal masks, if there is one. From then on no such call removes
- * our handler, and a thread that blocks the signals is noticed at its next access.
- * @first: this copy of mem_guard.c owns the handler that the kernel knows; false: after
- * each call of the program, our handler is put in front again. The caller calls this
- * once, not in a signal handler.
+ * the handler of mem_guard.c, and a thread that blocks the signals is noticed at its
+ * next access. @first: the kernel always calls the handler of this copy of mem_guard.c;
+ * false: this copy puts its handler in front again after each call of the program.
+ * Called once, not in a signal handler.
  */
 void rn_guard_watch(bool first);
 
-/* A function that the handler calls first at every SIGSEGV, with the faulting address. It
+/* A function that the handler calls first at each SIGSEGV, with the faulting address. It
  * returns true if the faulting instruction is to run again. Each copy of mem_guard.c in
- * the process has one such function or none. The function must not fault itself.
+ * the process can have one. The function itself must not fault.
  */
 typedef bool rn_guard_trap_fn(uintptr_t addr);
 void rn_guard_set_trap(rn_guard_trap_fn *fn);
 
-/* For use in a function of type rn_guard_trap_fn. rn_guard_is_store() returns true if the
- * faulting access was a store, as far as the machine reports that; rn_guard_context()
+/* For use in a function of type rn_guard_trap_fn. rn_guard_is_store() returns true if
+ * the faulting access was a store, on machines that report that. rn_guard_context()
  * returns the ucontext_t of the signal handler.
  */
 bool rn_guard_is_store(void);
@@ -102,15 +103,15 @@ void *rn_guard_context(void);
 /* State of one thread; private to the two functions below and mem_guard.c. */
 struct rn_guard_thread {
 	struct rn_guard *current; /* guard of the access in progress, or NULL */
-	/* number of accesses until the signal mask is read again */
+	/* number of further accesses before the signal mask is read again */
 	uint32_t until_refresh;
 	bool blocked; /* the thread has blocked one of the signals */
-	/* the thread is in a call of sigaction() from mem_guard.c */
+	/* mem_guard.c calls sigaction() in this thread now */
 	bool is_setting;
 	bool is_store; /* the last fault was caused by a store */
 	void *context; /* ucontext_t of the last fault */
-	/* Position in the chain of the program's handlers, while one of them runs; see
-	 * on_chain() in mem_guard.c.
+	/* While one of the program's handlers runs: its siginfo and stack frame, by
+	 * which a nested call is recognised; see on_chain() in mem_guard.c.
 	 */
 	const siginfo_t *chain_info;
 	const char *chain_frame;
@@ -142,7 +143,7 @@ static inline void rn_guard_enter(struct rn_guard *g, uintptr_t addr, size_t len
 	__asm__ volatile("" ::: "memory");
 }
 
-/* End the guarded access; to be called after a fault as well. */
+/* End the guarded access. Called after a fault, too. */
 static inline void rn_guard_leave(const struct rn_guard *g)
 {
 	__asm__ volatile("" ::: "memory");
@@ -167,23 +168,23 @@ enum {
 	RN_SIGNAL_WATCHES = 4,
 };
 
-/* Functions of the code that registers for its signal handlers. The library calls them in
- * the thread of the program that makes the call. They are async-signal-safe. Each may be
- * NULL.
+/* Functions of the code that has registered. The library calls them in the thread of the
+ * program that makes the call. They are async-signal-safe, and each may be NULL.
  */
 struct rn_signal_watch {
-	/* Called when the program calls sigaction() or an equivalent function. Return:
-	 * true if this function has handled the call, so that the kernel must not see it.
+	/* Called when the program calls sigaction() or a similar function. Return: true
+	 * if this function has done what the program asked for, so that the kernel must
+	 * not get the call.
 	 */
 	bool (*take_action)(int sig, const struct sigaction *act, struct sigaction *old);
-	/* Is the current call made by the registered code itself, rather than by
-	 * the program?
+	/* Return: true if the current call is made by the registered code itself, not by
+	 * the program.
 	 */
 	bool (*is_own)(void);
 	/* Called after the program has successfully set @act for the signal @sig. */
 	void (*renew)(int sig, const struct sigaction *act);
-	/* Called by the library when the signal mask of this thread may have changed, or
-	 * is about to change.
+	/* Called when the signal mask of this thread may have changed, or is about to
+	 * change.
 	 */
 	void (*mask_changed)(void);
 };

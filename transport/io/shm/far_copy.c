@@ -77,7 +77,7 @@ static bool copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 		stream_by_64(dst + before, src + before, lines);
 	else
 		stream_by_32(dst + before, src + before, lines);
-	/* Later stores become visible only after these. */
+	/* Stores behind this become visible only after the ones above. */
 	_mm_sfence();
 	return true;
 }
@@ -107,8 +107,9 @@ void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	if (len >= RN_FAR_COPY_MIN && copy_string(dst, src, len))
 		return;
-	/* Hide from the compiler that @len has an upper bound. If it knew, it would use
-	 * string instructions, which are slow to start; memcpy() of the library is not.
+	/* Hides from the compiler that @len has an upper limit. It would use string
+	 * instructions otherwise, which take long to start; the library's memcpy() does
+	 * not.
 	 */
 	__asm__("" : "+r"(len));
 	memcpy(dst, src, len);
@@ -128,10 +129,10 @@ enum {
 	 */
 	TRY_EVERY = 64,
 	SMOOTH = 4, /* number of bursts over which the mean time is smoothed */
-	/* rn_far_copy_past() is chosen if it is faster by 1 / MARGIN of its time */
+	/* rn_far_copy_past() is used if it saves more than 1 / MARGIN of the time */
 	MARGIN = 16,
-	/* A burst that took longer than this multiple of the mean time counts as if it
-	 * had taken just this multiple, because the thread was interrupted.
+	/* A burst that took longer than this multiple of the mean time counts as this
+	 * multiple, because the thread was probably interrupted.
 	 */
 	SPREAD_MAX = 2,
 	BYTES_PER_MB = 1 << 20,

@@ -25,14 +25,15 @@ enum {
  */
 void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len);
 
-/* Does rn_far_copy_past() bypass the caches, with the vector instructions that are
- * allowed (rocin/cpu.h)? If not, it does the same as rn_far_copy().
+/* Return: true if rn_far_copy_past() bypasses the caches, with the vector instructions
+ * that are allowed (rocin/cpu.h); false if it does the same as rn_far_copy().
  */
 bool rn_far_copy_has_past(void);
 
 /* Copies as rn_far_copy() does, but whole cache lines bypass the caches: they go to
- * memory while this processor continues. Faster if the other processor shares no cache
- * with this one, and much slower otherwise, so both functions have to be tried.
+ * memory while this processor continues. This is faster if the other processor shares no
+ * cache with this one, and much slower otherwise. So callers have to try which is faster
+ * (struct rn_copy_pace).
  */
 void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len);
 

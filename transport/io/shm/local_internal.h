@@ -35,35 +35,35 @@ struct local_wire {
 	struct rn_doorbell *peer_page;
 	int peer_event;
 	bool may_omit_icrc; /* both ends have agreed to do without ICRCs */
-	/* The local wire is new. Packets that the peer sent by UDP before may still be in
-	 * our sockets, so the receiving ring is not read before the sockets are empty.
+	/* The local wire is new. Packets that the peer sent by UDP before may still be
+	 * in the sockets of this process, so the receiving ring is not read until the
+	 * sockets are empty.
 	 */
 	bool is_fresh;
-	/* The sockets are being read until they are empty, because this ring is new and
-	 * can be read only after that.
+	/* The sockets are being read until they are empty, because this wire is new
+	 * (is_fresh) and its ring has packets.
 	 */
 	bool is_drained_for;
-	/* the peer has gone, but packets that it has sent are not read yet */
+	/* the peer has gone, but not all packets that it has sent have been read */
 	bool is_closing;
-	/* Size in bytes that the sending ring is to get as soon as its size can be
-	 * changed.
-	 */
+	/* Size in bytes that the sending ring is to get as soon as it can be changed. */
 	uint32_t want;
-	/* Value of @send.tail at the last call of rn_local_trim(). If it is the same at
-	 * the next call, the ring was idle in between.
+	/* Value of @send.tail when rn_local_trim() was last called. If the next call
+	 * finds the same value, the ring was idle in between.
 	 */
 	uint64_t trim_tail;
 	/* the memory of the sending ring's data was given back to the kernel */
 	bool is_away;
-	/* Time since when the sending ring has been full; 0: when last checked, it was
-	 * not full.
+	/* Time since when the sending ring has been full; 0: it was not full when last
+	 * looked at.
 	 */
 	rn_ns full_since;
-	bool is_long; /* the last packet was long (at least RN_FAR_COPY_MIN bytes) */
+	/* the last packet was a long one (at least RN_FAR_COPY_MIN bytes) */
+	bool is_long;
 	/* the peer has not read for RN_LOCAL_PATIENCE, so packets go by UDP */
 	bool is_stuck;
-	/* @burst: number of packets built since the ring was last published;
-	 * @burst_before: length of the burst before.
+	/* @burst: number of packets built since the ring was last published.
+	 * @burst_before: the same for the burst before that.
 	 */
 	uint32_t burst, burst_before;
 	struct rn_copy_pace pace;
@@ -73,13 +73,14 @@ struct local_wire {
 struct local_path {
 	bool is_used;
 	struct rn_rocind_ends ends;
-	/* the local wire to the destination; NULL: packets go by UDP */
+	/* the local wire to the destination; NULL: its packets go by UDP */
 	struct local_wire *wire;
 	/* time at which to request a local wire from rocind; RN_NEVER: not again */
 	rn_ns ask_at;
-	/* There was a local wire, and there is none now. rocind may not know that. */
+	/* There was a local wire, which was lost. rocind may not know that. */
 	bool lost;
-	uint8_t losses; /* number of times that such a loss was reported to rocind */
+	/* number of times that the loss of a wire was reported to rocind */
+	uint8_t losses;
 };
 
 struct rn_local {
@@ -87,11 +88,12 @@ struct rn_local {
 	struct rn_local_cfg cfg;
 	struct rn_net *udp;
 
-	/* indexed by the number of the bit in our doorbell */
+	/* local wires, by the number of their bits in the doorbell of this process */
 	struct local_wire *wire[RN_ROCIND_WIRES_MAX];
-	unsigned wires;		  /* number of local wires */
-	unsigned fresh;		  /* number of local wires with is_fresh set */
-	struct rn_doorbell *page; /* our doorbell; NULL before the first local wire */
+	unsigned wires; /* number of local wires */
+	unsigned fresh; /* number of local wires with is_fresh set */
+	/* doorbell of this process; NULL before the first local wire */
+	struct rn_doorbell *page;
 	int event_fd;
 	uint64_t present[LOCAL_WORDS]; /* bit i: wire[i] is not NULL */
 	/* bit i: the receiving ring of wire[i] may have packets */
@@ -104,33 +106,35 @@ struct rn_local {
 	/* packets that came without an ICRC get one before they are delivered */
 	bool seals;
 	/* After transmit() has returned -EAGAIN: number of packets of that super-packet
-	 * that are in a ring already. The caller then passes the same super-packet again,
-	 * and transmit() continues with the next packet.
+	 * that are in a ring already. The caller passes the same super-packet again
+	 * later, and transmit() continues with the next of its packets.
 	 */
 	uint32_t sent;
-	bool hurry; /* a packet that finds its ring full is sent by UDP at once */
-	/* local wire in whose sending ring packets are being built; or NULL */
+	bool hurry; /* a packet that finds its ring full goes by UDP at once */
+	/* local wire into whose sending ring packets are being built; or NULL */
 	struct local_wire *place;
 	/* number of times that packets of the present burst were made visible to the peer
 	 */
 	unsigned shows;
-	/* Address of a packet that is being built in the private memory @build, from
-	 * where it is copied later to the ring of @place.
+	/* Address of the packet that is being built, in the private memory @build. From
+	 * there it is copied to the ring of @place.
 	 */
 	uint8_t *built;
-	/* Some packets of the present super-packet were sent by UDP. So the others are,
-	 * too, even if a local wire was set up meanwhile.
+	/* Some packets of the present super-packet went by UDP. So the others do, too,
+	 * even if a local wire was set up meanwhile.
 	 */
 	bool udp_begun;
 
-	/* Time at which idle rings are checked next; RN_NEVER: all rings have given back
+	/* Time at which idle rings are looked at next; RN_NEVER: all have given back
 	 * their memory.
 	 */
 	rn_ns trim_at;
 
-	/* Number of further reads of the sockets before new rings (is_fresh) are read. */
+	/* Number of further reads of the sockets before the rings of new wires
+	 * (is_fresh) are read.
+	 */
 	unsigned drain;
-	/* read the sockets until they are empty, because the caller requested it */
+	/* the caller has asked that the sockets be read until they are empty */
 	bool look;
 	/* Number of calls of receive() since the last one that found a packet in a ring.
 	 */
@@ -146,7 +150,7 @@ struct rn_local {
 	_Alignas(64) uint8_t build[LOCAL_BUILD];
 };
 
-/* Return: the time of CLOCK_MONOTONIC, late by up to some milliseconds. */
+/* Return: the time of CLOCK_MONOTONIC, which may be some milliseconds behind. */
 static inline rn_ns rn_local_now(void)
 {
 	return rn_clock(CLOCK_MONOTONIC_COARSE);
@@ -179,22 +183,22 @@ struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
 void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why);
 
 /* Stop using a local wire, because its ring says that the peer has closed it. Either
- * rocind will report the same, or the peer has set the flag without reason. In case of
- * the latter, the local wire is requested again after a while, which doubles each time.
+ * rocind will report the same soon, or the peer has set the flag without reason. In the
+ * second case, a wire is requested again after a while, and later each time.
  */
 void rn_local_lose(struct rn_local *l, const struct local_wire *w);
 
 /* Free a local wire, whose packets have all been read or are given up. */
 void rn_local_remove(struct rn_local *l, struct local_wire *w);
 
-/* Handle that the peer has gone: send nothing to it any more, but still receive the
- * packets that it has sent.
+/* Called when the peer of a local wire has gone: sends nothing to it any more, but still
+ * receives the packets that it has sent.
  */
 void rn_local_peer_gone(struct rn_local *l, struct local_wire *w);
 
 /* Adapt the memory of a sending ring to the traffic. rn_local_fit() is called when a
- * packet found no space, and decides whether the ring grows; rn_local_resize() changes
- * its size when that is possible, which is once per round of the ring.
+ * packet found no space, and decides whether the ring grows. rn_local_resize() changes
+ * the size as soon as possible, which is once in each round of the ring.
  */
 void rn_local_fit(struct local_wire *w, rn_ns now);
 void rn_local_resize(struct local_wire *w);
@@ -204,8 +208,9 @@ void rn_local_resize(struct local_wire *w);
  */
 bool rn_local_fetch(struct rn_local *l, struct local_wire *w);
 
-/* rn_local_close() closes both rings of a wire and frees our end; the peer can still read
- * what was sent. rn_local_close_doorbell() unmaps our doorbell and closes its descriptor.
+/* rn_local_close() closes both rings of a wire and frees the end of this process; the
+ * peer can still read what was sent. rn_local_close_doorbell() unmaps the doorbell of
+ * this process and closes its descriptor.
  */
 void rn_local_close(struct local_wire *w);
 void rn_local_close_doorbell(struct rn_local *l);

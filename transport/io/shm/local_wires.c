@@ -20,8 +20,8 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
-/* Time after which a local wire that was refused is requested again. It is ASK_SOON if
- * the refusal may only mean that the peer had not attached yet; otherwise it is
+/* A local wire that rocind has refused is requested again after this time: after
+ * ASK_SOON if the peer may just not have attached to rocind yet, otherwise after
  * ASK_LATER.
  */
 #define ASK_SOON RN_MSEC(1000)
@@ -77,8 +77,8 @@ static bool is_own_gid(const struct rn_local *l, const struct rn_gid *gid)
 	return false;
 }
 
-/* Can a local wire to this destination exist? Not to a multicast group, to rocind itself
- * (slot 0), or to this process.
+/* Return: true if there can be a local wire to this destination: it is not a multicast
+ * group, not rocind itself (slot 0), and not this process.
  */
 static bool is_eligible(const struct rn_local *l, const struct rn_rocind_ends *ends)
 {
@@ -109,8 +109,8 @@ static void ask_for_wire(struct rn_local *l, struct local_path *path)
 		if (path->losses < LOSSES_MAX)
 			path->losses++;
 	}
-	/* An answer of rocind will set another time to ask again. This one counts if no
-	 * answer comes, which happens if rocind believes that the local wire exists.
+	/* When rocind answers, it will set another time to ask again. This one counts if
+	 * no answer comes, because rocind believes that the local wire exists.
 	 */
 	path->ask_at = now + ASK_LATER + (ASK_SOON << path->losses);
 	path->lost = true;
@@ -159,8 +159,8 @@ static void *map_shared(int fd, size_t len)
 	return mem;
 }
 
-/* Map our doorbell, when the first local wire is made. With each later local wire, rocind
- * sends the same doorbell again, which needs no mapping. Return: 0 or -errno.
+/* Map the doorbell of this process, when the first local wire is made. rocind sends the
+ * same doorbell with each later wire, which needs no mapping. Return: 0 or -errno.
  */
 static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 {
@@ -179,9 +179,9 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 	return -EMFILE;
 }
 
-/* May the descriptor number @fd be used for a local wire? Not if it is in the last
- * quarter of the numbers that the process may have: these are left to the program,
- * because packets can also go by UDP.
+/* Return: true if the descriptor number @fd may be used for a local wire; false if it is
+ * in the last quarter of the numbers that the process may have. These are left to the
+ * program, because packets can also go by UDP.
  */
 static bool is_spare(int fd)
 {
@@ -247,8 +247,8 @@ static struct local_wire *make_wire(struct rn_local *l, const struct rn_rocind_e
 	return NULL;
 }
 
-/* Schedule a call of rn_local_trim(), because a ring has memory now that it may not need
- * for long.
+/* Called when a ring has got memory that it may not need for long: schedules a call of
+ * rn_local_trim().
  */
 static void look_again(struct rn_local *l)
 {
@@ -266,8 +266,8 @@ int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 	struct local_wire *w;
 	int rc = 0;
 
-	/* The peer of the old local wire has gone. What is left unread in the old ring is
-	 * lost.
+	/* The peer of the old local wire has gone. What was not read from the old ring
+	 * is lost.
 	 */
 	if (old)
 		rn_local_remove(l, old);
@@ -354,7 +354,7 @@ void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why)
 static rn_ns when_to_ask_again(int err)
 {
 	switch (err) {
-	case 0: /* another process may get this slot later */
+	case 0: /* the peer has gone; another process may get its slot later */
 	case EHOSTUNREACH:
 		return rn_local_now() + ASK_SOON;
 	case EPIPE:
@@ -396,10 +396,10 @@ void rn_local_close_doorbell(struct rn_local *l)
 }
 
 /* --------------------------------------------------------- memory of the rings */
-/* Allocate the pages of a ring now. Return: true; false on failure: then the caller must
- * not access the pages, since that would raise SIGBUS. Kernels before 5.14 do not know
- * MADV_POPULATE_WRITE; there a page is allocated when it is accessed, and true is
- * returned.
+/* Allocate the pages of a ring now. Return: false if that failed. The caller must not
+ * access the pages then, because an access would raise SIGBUS. Kernels before 5.14,
+ * which do not know MADV_POPULATE_WRITE, allocate a page when it is accessed; this
+ * returns true there.
  */
 static bool populate_memory(uint8_t *at, size_t len)
 {
@@ -418,9 +418,7 @@ void rn_local_fit(struct local_wire *w, rn_ns now)
 
 void rn_local_resize(struct local_wire *w)
 {
-	/* An error does no harm: the ring keeps its size, and with the next packet this
-	 * is tried again.
-	 */
+	/* If this fails, the ring keeps its size, and the next packet tries again. */
 	(void)rn_ring_resize(&w->send, w->want);
 }
 
@@ -459,7 +457,7 @@ void rn_local_trim(struct rn_local *l)
 
 bool rn_local_fetch(struct rn_local *l, struct local_wire *w)
 {
-	/* the record that makes the ring small will be written here */
+	/* the record that makes the ring small will be written in this page */
 	uint8_t *next = w->send.data + (w->send.off & ~(RN_RING_CONTROL - 1u));
 
 	if (!populate_memory(w->send.data, RN_RING_SIZE_MIN) ||

@@ -22,24 +22,24 @@ enum {
 
 	/* Reading the sockets is a system call, which costs several times as much as
 	 * looking at the rings. While rings are in use, the sockets are read after
-	 * LOOK_BUSY receive calls that found packets in a ring, or after LOOK_VAIN times
-	 * as many that found none. If no packet has come for LIVELY_MAX calls, they are
-	 * read by every LOOK_QUIET-th call.
+	 * LOOK_BUSY calls of receive() that found packets in a ring, or after LOOK_BUSY
+	 * * LOOK_VAIN calls that found none. If no packet has come for LIVELY_MAX calls,
+	 * every LOOK_QUIET-th call reads the sockets.
 	 */
 	LOOK_BUSY = 64,
 	LOOK_VAIN = 8,
 	LOOK_QUIET = 8,
-	/* Maximum number of reads of the sockets before a new ring is read. The sockets'
-	 * buffers cannot hold more packets than so many reads return.
+	/* Maximum number of reads of the sockets before a new ring is read. This number
+	 * of reads returns more packets than the sockets' buffers can hold.
 	 */
 	DRAIN_MAX = 1024,
 	/* number of calls without a packet after which rings count as not in use */
 	QUIET_MAX = 4096,
-	/* number of calls without a packet that take some microseconds, like a
-	 * scheduler switch
+	/* Number of calls without a packet that take some microseconds, as long as a
+	 * switch of the scheduler.
 	 */
 	LIVELY_MAX = 64,
-	/* Number of short polls (which only load the tails of the rings) that take as
+	/* This number of short polls, which only load the tails of the rings, takes as
 	 * long as one call of receive().
 	 */
 	SHORT_SHARE = 16,
@@ -53,13 +53,15 @@ enum {
 	SCAN_EVERY = 64,
 
 	/* Limits for packets that are built for a ring. */
-	/* Bytes. When so many bytes of new packets are in the ring, they are made visible
-	 * to the peer, which reads them while the next packets are built. SHOW_AT_STREAM
-	 * applies in a stream, SHOW_AT otherwise.
+	/* Bytes. When this many bytes of new packets are in the ring, they are made
+	 * visible to the peer, which reads them while the next packets are built:
+	 * SHOW_AT_STREAM in a stream, SHOW_AT otherwise.
 	 */
 	SHOW_AT = 8 * 1024,
 	SHOW_AT_STREAM = 32 * 1024,
-	/* Number of times that packets are made visible for each ring of the doorbell. */
+	/* Within a burst, the doorbell of the peer is rung at the first of each SHOWS
+	 * times that packets are made visible.
+	 */
 	SHOWS = 8,
 	/* Maximum number of packets in a short burst, which is a message, an
 	 * acknowledgement and perhaps a few more.
@@ -73,8 +75,8 @@ static void wake_peer(const struct local_wire *w)
 {
 	uint64_t one = 1;
 
-	/* The write fails only if the pipe, or the counter of the eventfd, is full; then
-	 * the peer is awake.
+	/* The write fails only if the pipe, or the counter of the eventfd, is full. The
+	 * peer has been woken already then.
 	 */
 	if (rn_own_fd_is_there(w->peer_event))
 		(void)!syscall(SYS_write, w->peer_event, &one, sizeof(one));
@@ -87,8 +89,8 @@ static void publish_and_wake(struct local_wire *w)
 		wake_peer(w);
 }
 
-/* Handle a full ring. Return: -EAGAIN if the packets should wait for space; -ENOBUFS if
- * they should go by UDP.
+/* Called when a packet found no space in its ring. Return: -EAGAIN if packets are to
+ * wait for space; -ENOBUFS if they are to go by UDP.
  */
 static int no_space(struct local_wire *w)
 {
@@ -105,9 +107,9 @@ static int no_space(struct local_wire *w)
 	return -ENOBUFS;
 }
 
-/* Send a super-packet through a ring. Return: 0; -EAGAIN if the ring is full: the number
- * of packets sent so far is in l->sent; or another -errno: the remaining packets should
- * go by UDP, or are lost.
+/* Send a super-packet through a ring. Return: 0; -EAGAIN if the ring is full, with the
+ * number of packets sent so far in l->sent; another -errno if the remaining packets are
+ * to go by UDP.
  */
 static int send_by_ring(struct rn_local *l, struct local_wire *w,
 			const struct rn_super *super)
@@ -121,8 +123,8 @@ static int send_by_ring(struct rn_local *l, struct local_wire *w,
 	if (w->is_away && !rn_local_fetch(l, w))
 		return -ENOBUFS;
 	l->sent = 0;
-	/* If the peer has read the ring, it is not stuck any more. That is checked before
-	 * more packets are put into the ring.
+	/* A peer that has read all of its ring is no longer stuck. This is checked
+	 * before more packets are put into the ring.
 	 */
 	if (w->is_stuck && rn_ring_is_read(&w->send))
 		w->is_stuck = false;
@@ -173,9 +175,9 @@ static unsigned slot_of(const struct rn_super *super)
 }
 
 /* Sends by UDP the packets of @super that are not in the ring, from packet l->sent on.
- * The others must not be sent again: UC and UD would deliver them twice. The peer reads
- * its ring before its sockets, so the order is kept. Each packet is sent by itself and so
- * has IPv4 identification 0, for which the ICRC is computed in a copy. Return: that of
+ * The others are not sent again, because UC and UD would deliver them twice. The order
+ * is kept, because the peer reads its ring before its sockets. Each packet leaves alone,
+ * with IPv4 identification 0, so it is copied and its ICRC computed for that. Return: as
  * rn_net_ops.transmit().
  */
 static int send_rest(struct rn_local *l, const struct rn_super *super)
@@ -226,8 +228,8 @@ static int local_transmit(void *ctx, const struct rn_super *super)
 	return rc;
 }
 
-/* Return: the connected socket for packets to a destination; no socket if its packets go
- * through a ring.
+/* Return: the connected socket for packets to a destination; none if they go through a
+ * ring.
  */
 static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)
@@ -240,9 +242,9 @@ static struct rn_tx_socket local_tx_socket(void *ctx, const struct rn_flow *flow
 }
 
 /* ---------------------------------------------- building packets for a ring */
-/* Return: a place in the private memory @l->build for a packet that will be copied to @at
- * later. The payload behind a BTH is aligned there. In its page the place is half a page
- * away from the offset of @at, because copies between equal offsets are slow.
+/* Return: a place in the private memory @l->build for a packet that will be copied to
+ * @at later. The payload behind the BTH is aligned. The place is half a page away from
+ * the offset that @at has in its page, because copies between equal offsets are slow.
  */
 static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 {
@@ -252,7 +254,7 @@ static uint8_t *apart_from(struct rn_local *l, const uint8_t *at)
 	return l->build + offset / line * line + line - RN_BTH_LEN;
 }
 
-/* End a burst: the `publish` operation of struct rn_net_ops. */
+/* Implements rn_net_ops.publish, which ends a burst. */
 static void local_publish(void *ctx)
 {
 	struct rn_local *l = ctx;
@@ -297,9 +299,10 @@ static bool is_stream(const struct local_wire *w)
 	return w->burst_before >= MANY;
 }
 
-/* In the middle of a burst, is it time to make the packets built so far visible to the
- * peer? In a stream this happens less often: the peer is busy anyway, and each change of
- * the tail, which the peer may be polling, costs as much time as a good part of a packet.
+/* Return: true if, in the middle of a burst, it is time to make the packets built so far
+ * visible to the peer. In a stream this happens less often: the peer has enough to do,
+ * and each change of the tail, which the peer may be polling, takes nearly as long as a
+ * packet.
  */
 static bool is_to_show(const struct local_wire *w)
 {
@@ -317,9 +320,9 @@ static void show_burst(struct rn_local *l, struct local_wire *w)
 		rn_ring_show(&w->send);
 }
 
-/* Is the first packet of a burst made visible at once? Yes if bursts are short: the peer
- * waits for a message, and can read it while the second packet, an acknowledgement, is
- * built. In a stream it would disturb the peer for the sake of one packet.
+/* Return: true if the first packet of a burst is made visible at once. It is if bursts
+ * are short: the peer waits for a message, and can read it while the second packet, an
+ * acknowledgement, is built. In a stream this would disturb the peer for one packet.
  */
 static bool goes_ahead(const struct local_wire *w)
 {
@@ -333,7 +336,7 @@ static void local_commit(void *ctx, const struct rn_flow *flow, uint32_t len)
 	struct rn_ring_meta meta = rn_local_meta(flow);
 
 	meta.flags = l->net.no_icrc ? RN_RING_NO_ICRC : 0;
-	/* This call cannot fail, because rn_ring_next() has found that there is space. */
+	/* Cannot fail, because rn_ring_next() has found that there is space. */
 	(void)!rn_ring_send(&w->send, &meta, l->built, len);
 	w->is_long = len >= RN_FAR_COPY_MIN;
 	w->full_since = 0;
@@ -362,16 +365,16 @@ static void fill_flow(const struct rn_local *l, const struct local_wire *w,
 					  meta->hop_limit ? meta->hop_limit : HOP_LIMIT };
 }
 
-/* Decide how the ICRC of a received packet is to be checked. If a capture or a fault rule
- * needs the ICRC, a packet that came without one gets it here; the packet is in private
- * memory by now.
+/* Return: how the ICRC of a received packet is to be checked. If a capture or a fault
+ * rule needs an ICRC and the packet has none, adds one. The packet has been copied to
+ * private memory before.
  */
 static enum rn_rx_icrc judge_icrc(const struct rn_local *l, const struct local_wire *w,
 				  const struct rn_flow *flow,
 				  const struct rn_ring_packet *pkt)
 {
-	/* The ICRC is checked with the exact IPv4 identification, which is known because
-	 * our peers number their packets as we do.
+	/* The IPv4 identification for which the ICRC was computed is known exactly,
+	 * because peers number their packets as this process does.
 	 */
 	if (!(pkt->meta.flags & RN_RING_NO_ICRC) || !w->may_omit_icrc)
 		return RN_RX_ICRC_EXACT;
@@ -387,9 +390,9 @@ static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b
 	       a->hop_limit == b->hop_limit;
 }
 
-/* Read packets from a ring. Return: the number of packets; 0: the ring is empty; -EAGAIN:
- * the records read so far held no packet, but the ring has more records. If the ring is
- * empty and its peer has gone, or after a fault, the local wire is removed.
+/* Read packets from a ring. Return: the number of packets; 0: the ring is empty;
+ * -EAGAIN: the records read so far held no packet, but there are more. Removes the local
+ * wire if its peer has gone and the ring is empty, and after a fault.
  */
 static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 {
@@ -427,7 +430,7 @@ static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 	return 0;
 }
 
-/* Set the bits in l->ready of the rings that may have packets. */
+/* Set the bits in l->ready of those rings that may have packets. */
 static void look_at_doorbell(struct rn_local *l)
 {
 	bool all = l->wires <= SCAN_MAX || l->quiet % SCAN_EVERY == 0 || l->look;
@@ -468,8 +471,8 @@ static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_r
 		if (n == 0)
 			l->ready[i / 64] &= ~(UINT64_C(1) << i % 64);
 	}
-	/* A ring with many records but no packet keeps its bit and is read again by the
-	 * next call.
+	/* A ring that has many records but no packet keeps its bit, and the next call
+	 * reads it again.
 	 */
 	return 0;
 }
@@ -501,8 +504,9 @@ static int read_sockets(struct rn_local *l, struct rn_rx *rx)
 	return n;
 }
 
-/* If a new ring has packets, begin to read the sockets until they are empty. Packets that
- * the peer has sent by UDP before are in the sockets by now, and must be received first.
+/* If a new ring has packets, begin to read the sockets until they are empty. Packets
+ * that the peer sent by UDP before are in the sockets by now, and must be received
+ * before those in the ring.
  */
 static void begin_drain(struct rn_local *l)
 {

@@ -4,10 +4,10 @@
  *
  * A packet consists of the same bytes in both cases. At the first packet to a process,
  * this back end requests a local wire from rocind: two rings in shared memory, one for
- * each direction. Packets go by UDP until rocind has made it, and for good if rocind
- * cannot. All traffic between an address of this process and the peer changes over
- * together: the sockets are emptied before the first packet is read from a new ring, so
- * packets are not reordered.
+ * each direction. Packets go by UDP until rocind has made it, and always if rocind
+ * cannot. All traffic between an address of this process and the peer then goes through
+ * the rings. Packets are not reordered by the change, because the receiver empties its
+ * sockets before it reads the first packet from a new ring.
  *
  * A ring grows if it is full again and again. A ring that has not been used for
  * RN_LOCAL_IDLE gives back the memory of its data, and begins small when it is
@@ -34,8 +34,8 @@
 #include "transport/io/udp/net_udp.h"
 
 #define RN_LOCAL_PATIENCE RN_MSEC(50)
-/* A ring that becomes idle gives back its memory after this time at the earliest, and
- * after twice this time at the latest.
+/* A ring that is not used any more gives back its memory after this time at the
+ * earliest, and after twice this time at the latest.
  */
 #define RN_LOCAL_IDLE RN_MSEC(1000)
 
@@ -43,7 +43,7 @@ struct rn_local;
 struct rn_ring_watch;
 
 struct rn_local_cfg {
-	/* UDP sockets for other packets; must outlive this back end */
+	/* the UDP back end, for other packets; must outlive this back end */
 	struct rn_udp *udp;
 	uint32_t ifindex;
 	unsigned slot;		  /* slot of this process: the low byte of its QPNs */
@@ -66,30 +66,30 @@ void rn_local_free(struct rn_local *l);
 
 struct rn_net *rn_local_net(struct rn_local *l);
 
-/* Call @holds for each live peer that has not yet read all packets in the ring to it; the
- * caller passes the arguments on to rn_dev_peer_holds(). @taken: number of bytes that the
- * peer has read from the ring since it was made.
+/* Call @holds for each live peer that has not read all packets in the ring to it yet,
+ * with arguments for rn_dev_peer_holds(). @taken: number of bytes that the peer has read
+ * from the ring since it was made.
  */
 typedef void rn_local_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken);
 void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
 
-/* Set up a local wire that rocind has made. @l owns the descriptors of @wire from now on,
- * also on failure. Return: 0; -errno if the wire cannot be used, and then this function
- * has told rocind so.
+/* Set up a local wire that rocind has made. @l owns the descriptors of @wire from now
+ * on, also on failure. Return: 0; -errno if the wire cannot be used, which this function
+ * then has reported to rocind.
  */
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire);
 
 /* Process RN_ROCIND_WIRE_DOWN: the local wire has ended, or rocind has refused to make
- * one. @err: the reason, as in that event. If @err is 0, the peer has gone, and what it
- * has sent is still received. Otherwise a wire that exists is removed at once, and what
- * is unread in its ring is lost.
+ * one. @err: the reason, as in that event. If @err is 0, the peer has gone, and packets
+ * that it has sent are still received. Otherwise a wire that exists is removed at once,
+ * with all packets in it that were not read.
  */
 void rn_local_down(struct rn_local *l, const struct rn_rocind_ends *ends, int err);
 
-/* Return: a descriptor for epoll, which @l owns. It is readable from when a peer has
- * woken us until the caller has read it. Before the first local wire, -1; after that
- * always the same descriptor.
+/* Return: a descriptor for epoll, which @l owns; -1 before the first local wire. It
+ * never changes afterwards. It becomes readable when a peer wakes this process, and
+ * stays so until the caller has read it.
  */
 int rn_local_event_fd(const struct rn_local *l);
 
@@ -99,7 +99,9 @@ int rn_local_event_fd(const struct rn_local *l);
  */
 bool rn_local_announce(struct rn_local *l);
 
-/* End what rn_local_announce() has begun: peers need not wake this process any more. */
+/* End what rn_local_announce() has begun: this process is awake, so peers need not wake
+ * it.
+ */
 void rn_local_awake(struct rn_local *l);
 
 /* Make the next calls of receive() read the sockets until they are empty, even while
@@ -113,19 +115,21 @@ void rn_local_look_everywhere(struct rn_local *l);
  */
 void rn_local_hurry(struct rn_local *l, bool hurry);
 
-/* Sets whether packets that came without an ICRC get one before they are delivered,
- * because a capture or a fault rule inspects them.
+/* Sets whether packets that came without an ICRC get one before they are delivered. They
+ * must if a capture or a fault rule looks at packets.
  */
 void rn_local_seal(struct rn_local *l, bool on);
 
-/* Have the rings been polled only a few times since the last packet? Then the next packet
- * is probably near, and yielding the processor would take longer than waiting for it.
+/* Return: true if the rings have been polled only a few times since the last packet.
+ * Then the next packet probably comes so soon that yielding the processor would take
+ * longer.
  */
 bool rn_local_is_lively(const struct rn_local *l);
 
-/* Stores the tails of all rings in @watch for rn_ring_is_still(), which may be called as
- * long as @l is not passed to any other function. Return: true; false if packets may wait
- * in a ring, if there are too many rings to look at each of them, or if there is none.
+/* Stores the tails of all rings in @watch. The caller may then call rn_ring_is_still()
+ * instead of receive(), until it passes @l to another function. Return: true; false if
+ * packets may wait in a ring, if there are too many rings to look at each of them, or if
+ * there is no ring.
  */
 bool rn_local_watch(const struct rn_local *l, struct rn_ring_watch *watch);
 
@@ -138,8 +142,8 @@ void rn_local_polled_shortly(struct rn_local *l, uint32_t times);
  */
 rn_ns rn_local_trim_due(const struct rn_local *l);
 
-/* Give back the memory of rings that have not been used since the last call. The caller
- * calls this every RN_LOCAL_IDLE.
+/* Give back the memory of rings that have not been used since the last call. Called
+ * every RN_LOCAL_IDLE.
  */
 void rn_local_trim(struct rn_local *l);
 

@@ -33,7 +33,7 @@ void rn_ring_format(void *mem, uint32_t capacity)
 	atomic_store_explicit(&shared->magic, RN_RING_MAGIC, memory_order_release);
 }
 
-/* Was @shared initialised by rn_ring_format() with this @capacity? */
+/* Return: true if rn_ring_format() has initialised @shared with this @capacity. */
 static bool is_formatted(const struct rn_ring_shared *shared, uint32_t capacity)
 {
 	return atomic_load_explicit(&shared->magic, memory_order_acquire) ==
@@ -99,8 +99,8 @@ static uint32_t space(const struct rn_ring_send *s)
 	return s->size - (uint32_t)(s->tail - s->head);
 }
 
-/* Is there space for @need bytes? The head, up to which the consumer has read, is loaded
- * anew only if the value loaded last leaves too little space.
+/* Return: true if there is space for @need bytes. The head (how far the consumer has
+ * read) is loaded again only if the value loaded last leaves too little space.
  */
 static bool has_space(struct rn_ring_send *s, uint32_t need)
 {
@@ -139,8 +139,8 @@ static void advance_tail(struct rn_ring_send *s, uint32_t bytes)
 	s->off = (s->off + bytes) & (s->size - 1);
 }
 
-/* Return: how many bytes to skip before a record of @need bytes. If the record does not
- * fit before the end of the data, these are the bytes up to the end; otherwise 0.
+/* Return: the number of bytes to skip before a record of @need bytes: those up to the
+ * end of the data if the record does not fit there, otherwise 0.
  */
 static uint32_t pad_before(const struct rn_ring_send *s, uint32_t need)
 {
@@ -193,9 +193,9 @@ const uint8_t *rn_ring_next(struct rn_ring_send *s)
 	return s->data + (pad ? 0 : s->off) + RN_RING_HEADER;
 }
 
-/* Fetch the cache lines of the next records for writing. They are in the cache of the
- * consumer's processor, and must be in the cache of this one before the next tail can be
- * published. At this moment no packet waits for that.
+/* Prefetch the cache lines of the next records for writing. They are in the cache of the
+ * consumer's processor, and must come to this one before the next tail can be published.
+ * At this moment no packet has to wait for them.
  */
 static void fetch_next(const struct rn_ring_send *s)
 {
@@ -279,8 +279,8 @@ uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now)
 		s->fulls_since = now;
 		s->fulls = 0;
 	}
-	/* If the consumer has stopped and has not read the ring, the ring does not count
-	 * as idle.
+	/* If the consumer has not read the ring, because it has stopped, the ring is not
+	 * idle.
 	 */
 	if (s->tail != s->idle_tail || !rn_ring_is_read(s)) {
 		s->idle_tail = s->tail;
@@ -301,7 +301,7 @@ void rn_ring_send_close(struct rn_ring_send *s)
 /* ------------------------------------------------------------------ the consumer */
 enum {
 	/* Maximum number of records that a producer writes for one packet: a pad, a
-	 * change of the size, and the packet.
+	 * change of the size, and the packet itself.
 	 */
 	RECORDS_EACH = 3,
 };
@@ -329,9 +329,9 @@ static void publish_head(struct rn_ring_recv *r)
 }
 
 /* Load the producer's position (the tail) anew and check it, when everything before the
- * old tail has been read. It may be ahead by up to the capacity, and not only by the size
- * of the ring, because a record that was not read yet may enlarge the ring. A tail that
- * went back is noticed by the same check.
+ * old tail has been read. The tail may be ahead of the head by up to the capacity, not
+ * only by the present size, because a record that was not read yet may enlarge the ring.
+ * The check also notices a tail that went back.
  */
 static void look_at_tail(struct rn_ring_recv *r)
 {
@@ -372,7 +372,9 @@ static void apply_size(struct rn_ring_recv *r, uint64_t size)
 	advance_head(r, RN_RING_ALIGN);
 }
 
-/* Does a pad or packet record of @bytes lie before the tail, and within the data? */
+/* Return: true if a pad or packet record of @bytes lies before the tail and within the
+ * data.
+ */
 static bool is_within(struct rn_ring_recv *r, uint32_t bytes)
 {
 	if (bytes > r->tail - r->head || bytes > r->size - r->off)
@@ -380,9 +382,9 @@ static bool is_within(struct rn_ring_recv *r, uint32_t bytes)
 	return !r->fault;
 }
 
-/* Return: of how many bytes directly before the ICRC the CRC can be computed while they
- * are copied, so that rn_icrc_check_with() need not read them again. The number of bytes
- * in front of these, which are the headers in most packets, is a multiple of 16.
+/* Return: the number of bytes directly before the ICRC whose CRC is computed while they
+ * are copied, so that rn_icrc_check_with() need not read them again. The bytes in front
+ * of these, which are the headers in most packets, are a multiple of 16.
  */
 static uint32_t part_len(uint32_t len)
 {
@@ -417,8 +419,7 @@ static void copy_out(struct rn_ring_packet *p, uint8_t *room, const uint8_t *src
 }
 
 /* Read the record at the head, which lies before the tail. Return: true if it is a
- * packet, and then @p describes the packet; false if it is another record, or after a
- * fault.
+ * packet, which @p then describes; false if it is another record, and after a fault.
  */
 static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_t *room)
 {
@@ -446,8 +447,8 @@ static bool take_record(struct rn_ring_recv *r, struct rn_ring_packet *p, uint8_
 	return false;
 }
 
-/* Publish the head, by which the producer gets its space back. Not for each record, but
- * early enough that the producer can continue.
+/* Publish the head, which gives space back to the producer: not for each record, but
+ * early enough that the producer need not wait.
  */
 static void give_back(struct rn_ring_recv *r)
 {
@@ -512,7 +513,7 @@ void rn_ring_recv_close(struct rn_ring_recv *r)
 /* ---------------------------------------------------------------- doorbells */
 
 /* All accesses to the page are sequentially consistent, except where a comment says why
- * they need not be.
+ * a weaker order is enough.
  */
 struct rn_doorbell {
 	_Alignas(128) _Atomic uint32_t sleeping;
@@ -528,9 +529,9 @@ bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx)
 
 	assert(idx < RN_DOORBELL_RINGS);
 	word = &peer->ready[idx / 64];
-	/* If the bit is set already, the consumer has not taken it yet, and will look
-	 * at the ring after this publication. So the cache line need not be written for
-	 * each burst.
+	/* If the bit is set already, the consumer has not taken it yet. When it does, it
+	 * will look at the ring and see this publication. So the cache line need not be
+	 * written for each burst.
 	 */
 	if (!(atomic_load(word) & bit))
 		atomic_fetch_or(word, bit);
@@ -544,8 +545,8 @@ void rn_doorbell_announce(struct rn_doorbell *own)
 
 void rn_doorbell_awake(struct rn_doorbell *own)
 {
-	/* Relaxed: a producer that still sees the old value only wakes a process that
-	 * is awake.
+	/* Relaxed is enough: a producer that still sees the old value wakes a process
+	 * that is awake, which does no harm.
 	 */
 	if (atomic_load_explicit(&own->sleeping, memory_order_relaxed))
 		atomic_store_explicit(&own->sleeping, 0, memory_order_relaxed);

@@ -51,34 +51,31 @@ enum {
 	RN_RING_ROOM_MIN = 8192, /* minimum size of @room in rn_ring_receive() */
 };
 
-/* What the UDP and IP headers of a packet would tell: those fields of struct rn_flow that
- * the two processes have not agreed on before. The ring passes them on without checking
- * them.
+/* The fields of struct rn_flow and of the IP and UDP headers that the two processes have
+ * not agreed on before. The ring passes them on without checking them.
  */
 struct rn_ring_meta {
-	/* Number that stands for a pair of addresses of the two processes. The callers at
-	 * both ends define its meaning.
+	/* Number that stands for a pair of addresses of the two processes. The callers
+	 * of both ends define which.
 	 */
 	uint16_t path;
 	uint16_t sport; /* UDP source port */
 	uint8_t tclass; /* DSCP and ECN */
 	uint8_t hop_limit;
-	/* position of the packet in its super-packet, which is also its
-	 * IPv4 identification
-	 */
+	/* position of the packet in its super-packet; also its IPv4 identification */
 	uint8_t gro_idx;
 	uint8_t flags; /* bit set of enum rn_ring_flags; unknown bits are ignored */
 };
 
 enum rn_ring_flags {
-	RN_RING_NO_ICRC = 1 << 0, /* no ICRC: there are zeros in its place */
+	RN_RING_NO_ICRC = 1 << 0, /* the packet has no ICRC, but zeros in its place */
 };
 
 struct rn_ring_packet {
 	const uint8_t *data; /* BTH to ICRC, in the buffer given to rn_ring_receive() */
 	uint32_t len;	     /* RN_RING_PACKET_MIN .. RN_RING_PACKET_MAX */
-	/* CRC of a number of bytes directly before the ICRC, computed while they were
-	 * copied. Empty if that was not possible, or if the packet has no ICRC.
+	/* CRC of the bytes directly before the ICRC, computed while they were copied.
+	 * Empty if it could not be computed, or if the packet has no ICRC.
 	 */
 	struct rn_crc32_part part;
 	struct rn_ring_meta meta;
@@ -89,12 +86,14 @@ enum rn_ring_fault {
 	RN_RING_OK,
 	/* the other end has closed the ring, which is not a violation */
 	RN_RING_CLOSED,
-	/* the memory holds no ring, or one of another version or capacity */
+	/* the memory does not hold a ring, or holds one of another version or capacity */
 	RN_RING_BAD_MAGIC,
-	/* Seen by the producer: head moved back, beyond the tail, or misaligned. */
+	/* Found by the producer: the head went back, is beyond the tail, or is
+	 * misaligned.
+	 */
 	RN_RING_BAD_HEAD,
-	/* Seen by the consumer: tail before the head, beyond the ring's capacity,
-	 * or misaligned.
+	/* Found by the consumer: the tail is before the head, is too far ahead for the
+	 * capacity, or is misaligned.
 	 */
 	RN_RING_BAD_TAIL,
 	/* The record at the head does not have the tag of its position. */
@@ -127,27 +126,27 @@ static inline size_t rn_ring_bytes(uint32_t capacity)
 void rn_ring_format(void *mem, uint32_t capacity);
 
 /* ---------------------------------------------------------------- producer */
-/* The producer's end. Other files may read the members, but set only @past_caches. */
+/* The producer's end. Other files may read the members, but may set only @past_caches. */
 struct rn_ring_send {
 	struct rn_ring_shared *shared;
 	uint8_t *data;
 	uint64_t tail;	    /* position of the next record */
 	uint64_t published; /* newest tail that the consumer may have loaded */
-	uint64_t told;	    /* value of @tail at the last rn_ring_publish() */
+	uint64_t told;	    /* value of @tail when rn_ring_publish() was last called */
 	uint64_t head;	    /* the consumer's position, as it was last loaded */
 	uint64_t resized;   /* position behind the last record that changed the size */
 	uint32_t off;	    /* offset of the next record in @data */
 	uint32_t size;	    /* number of data bytes in use */
 	uint32_t capacity;
 	enum rn_ring_fault fault;
-	/* The next four members are used by rn_ring_advice(). */
+	/* The next four members are for rn_ring_advice(). */
 	uint32_t fulls; /* number of sends that found no space since @fulls_since */
 	rn_ns fulls_since, idle_since;
 	uint64_t idle_tail; /* value of @tail at the time @idle_since */
 
 	bool past_caches; /* copy long packets by rn_far_copy_past(); set by the caller */
 
-	uint64_t full_count; /* number of sends that ever found no space */
+	uint64_t full_count; /* number of sends so far that found no space */
 };
 
 /**
@@ -191,27 +190,27 @@ static inline uint32_t rn_ring_unpublished(const struct rn_ring_send *s)
 	return (uint32_t)(s->tail - s->published);
 }
 
-/* Make the packets sent so far visible to a consumer that polls the ring. For use in the
- * middle of a burst. It does not wait until earlier stores have left the processor, as
- * rn_ring_publish() does, which must be called at the end of the burst.
+/* Make the packets sent so far visible to a consumer that polls the ring, in the middle
+ * of a burst. Unlike rn_ring_publish(), which must be called at the end of the burst, it
+ * does not wait until earlier stores have left the processor.
  */
 void rn_ring_show(struct rn_ring_send *s);
 
-/* Make the packets sent so far visible to the consumer. The caller calls this at the end
- * of each burst, and before the thread leaves the engine. The store is sequentially
+/* Make the packets sent so far visible to the consumer. Called at the end of each burst,
+ * and before the thread gives up the lock of the engine. The store is sequentially
  * consistent, so rn_doorbell_ring() may follow. Return: true if packets were sent since
  * the last call, so that the caller has to ring the doorbell.
  */
 bool rn_ring_publish(struct rn_ring_send *s);
 
-/* Returns true if the consumer has read everything, according to the head that it has
+/* Returns true if the consumer has read all records, as the head says that it has
  * stored.
  */
 bool rn_ring_is_read(struct rn_ring_send *s);
 
-/* Returns true if the consumer has not closed its end and has not read everything that
- * was published. @taken: out: number of bytes that the consumer has read since the ring
- * was made.
+/* Returns true if the consumer has not closed its end but has not read all that was
+ * published either. @taken: out: number of bytes that the consumer has read since the
+ * ring was made.
  */
 bool rn_ring_is_held(struct rn_ring_send *s, uint64_t *taken);
 
@@ -237,8 +236,8 @@ enum {
 
 /* Return: the size in bytes that the ring should get: twice the present size if
  * RN_RING_FULLS sends within a millisecond have found no space; the minimum if the ring
- * was empty for a second; otherwise the present size. The caller calls this after each
- * -EAGAIN, and from time to time.
+ * was empty for a second; otherwise the present size. Called after each -EAGAIN, and
+ * from time to time.
  */
 uint32_t rn_ring_advice(struct rn_ring_send *s, rn_ns now);
 
@@ -291,12 +290,12 @@ enum rn_ring_fault rn_ring_recv_init(struct rn_ring_recv *r, void *mem,
 unsigned rn_ring_receive(struct rn_ring_recv *r, struct rn_ring_packet *pkts,
 			 unsigned max, uint8_t *room, size_t room_len);
 
-/* Has the last rn_ring_receive() left records unread that it knew of? */
+/* Return: true if the last rn_ring_receive() has left records unread that it had seen. */
 bool rn_ring_has_more(const struct rn_ring_recv *r);
 
-/* Are there records for rn_ring_receive()? Makes one sequentially consistent load. A
- * consumer calls this after rn_doorbell_announce() and before it sleeps. False after a
- * fault.
+/* Return: true if there are records for rn_ring_receive(); false after a fault. Makes
+ * one sequentially consistent load. A consumer calls this between rn_doorbell_announce()
+ * and its sleep.
  */
 bool rn_ring_waits(const struct rn_ring_recv *r);
 
@@ -304,8 +303,8 @@ enum {
 	RN_RING_WATCH_MAX = 8
 };
 
-/* The tails of some rings as they were seen last. By comparing them a short poll notices
- * whether a producer has published anything since.
+/* The tails of some rings as they were last seen. A short poll compares only these to
+ * notice whether a producer has published anything since.
  */
 struct rn_ring_watch {
 	struct rn_ring_watched *end; /* behind the last one in @ring */
@@ -316,14 +315,13 @@ struct rn_ring_watch {
 	} ring[RN_RING_WATCH_MAX];
 };
 
-/* Adds a ring to the watched ones. Fewer than RN_RING_WATCH_MAX must be watched already.
- * Return: true; false, with the ring not added, if it cannot be used, or has records that
- * were not read yet.
+/* Adds a ring to @w, which must have fewer than RN_RING_WATCH_MAX. Return: true; false,
+ * with the ring not added, if it cannot be used, or has records that were not read yet.
  */
 bool rn_ring_watch(const struct rn_ring_recv *r, struct rn_ring_watch *w);
 
-/* Are all watched rings as empty as when they were added? The caller must call this only
- * while the rings are mapped.
+/* Return: true if no producer of the watched rings has published anything since they
+ * were added. The rings must still be mapped.
  */
 static inline bool rn_ring_is_still(const struct rn_ring_watch *w)
 {
@@ -333,8 +331,8 @@ static inline bool rn_ring_is_still(const struct rn_ring_watch *w)
 	return true;
 }
 
-/* Tell the producer that nothing will be read any more. When one of its later sends finds
- * no space, that send returns -EPIPE. From now on rn_ring_receive() returns 0.
+/* Tell the producer that this end reads nothing any more. A later send of the producer
+ * that finds no space returns -EPIPE. From now on rn_ring_receive() returns 0.
  */
 void rn_ring_recv_close(struct rn_ring_recv *r);
 
@@ -389,9 +387,10 @@ enum {
 struct rn_doorbell; /* a page in shared memory */
 
 /* ---------------------------------------------------------------- producer */
-/* Tell the process that has the doorbell @peer that packets were published to its ring
- * @idx (the consumer numbers its rings; < RN_DOORBELL_RINGS). Return: true if that
- * process sleeps, so that the caller has to write to the descriptor that wakes it.
+/* Called by a producer: tell the process that has the doorbell @peer that packets were
+ * published to its ring @idx (the consumer numbers its rings; < RN_DOORBELL_RINGS).
+ * Return: true if that process sleeps, so that the caller has to write to the descriptor
+ * that wakes it.
  */
 bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx);
 
@@ -402,11 +401,11 @@ bool rn_doorbell_ring(struct rn_doorbell *peer, unsigned idx);
  */
 void rn_doorbell_announce(struct rn_doorbell *own);
 
-/* Announce that the process is awake, so producers need not wake it. */
+/* Announce that this process is awake, so that producers do not wake it. */
 void rn_doorbell_awake(struct rn_doorbell *own);
 
-/* Read and clear the bits of the rings 64 * @word .. 64 * @word + 63; cheap if none is
- * set. The bit of a ring is set if packets may have been published to it. The caller
+/* Read and clear the bits of the rings 64 * @word .. 64 * @word + 63; fast if none is
+ * set. The bit of a ring says that packets may have been published to it. The caller
  * reads each of these rings until it is empty, or sets its bit again by
  * rn_doorbell_remember().
  */

@@ -16,15 +16,15 @@ enum {
 	RN_RING_APART = 128,
 };
 
-/* Values of the length field in records that hold no packet. */
-/* the record extends to the end of the data and is skipped */
+/* Values of the length field in records without a packet. */
+/* the record reaches to the end of the data, and is skipped */
 #define RN_RING_PAD UINT32_MAX
 #define RN_RING_RESIZE (UINT32_MAX - 1) /* the meta word is the new size of the ring */
 
-/* The control page. Each cache line has one writer, unless a peer cheats. Memory order of
- * tail and head: message passing (MP), release by the writer, acquire by the reader; the
- * tail is stored sequentially consistently where the doorbell needs that. A side stores
- * its closed flag after its last tail or head.
+/* The control page. Each cache line has one writer, unless a peer breaks the rules.
+ * Memory order of tail and head is message passing (MP): the writer stores with release,
+ * the reader loads with acquire. Where the doorbell needs it, the tail is stored
+ * sequentially consistently. A side stores its closed flag after its last tail or head.
  */
 struct rn_ring_shared {
 	_Atomic uint32_t magic;
