@@ -18,30 +18,30 @@ enum {
 	MAGIC = 0x526e4362, /* "RnCb" */
 	WORDS = sizeof(struct rn_cm_answers) / sizeof(uint64_t),
 	LINE = 64,
-	/* number of entries that get memory at first; it is doubled when needed */
+	/* number of entries that get pages at first; it is doubled when needed */
 	RESERVE_FIRST = 64,
-	/* Maximum number of attempts to read an entry. More would not help if the writer
-	 * was stopped in the middle of writing.
+	/* Maximum number of attempts to read an entry. More would be in vain if rocind
+	 * was stopped while it wrote the entry.
 	 */
 	READS_MAX = 16,
 };
 
 /* An entry of answers under a sequence lock: @seq is odd while the words are written.
  * Memory order: message passing (MP), twice. A reader that sees a new word also sees the
- * odd @seq before it (each word is stored with release and loaded with acquire, so that
- * the second load of @seq comes last). A reader that sees the even @seq sees all words
- * before it (release, acquire). Fences are not used, because ThreadSanitizer does not
- * know them.
+ * odd @seq that was stored before it: each word is stored with release and loaded with
+ * acquire, so that the second load of @seq comes last. A reader that sees an even @seq
+ * sees all words that were stored before it. Fences are not used, because
+ * ThreadSanitizer does not know them.
  */
 struct entry {
 	_Alignas(LINE) _Atomic uint32_t seq;
 	_Atomic uint64_t word[WORDS];
 };
 
-/* The shared form of struct rn_cm_life. Memory order: message passing (MP); a reader that
- * sees @channel sees the other fields, which were written before. There is no sequence
- * lock, because programs read the fields after rocind has ended, perhaps in the middle of
- * writing.
+/* The form of struct rn_cm_life in shared memory. Memory order: message passing (MP); a
+ * reader that sees @channel sees the other fields, which are stored before it. A
+ * sequence lock would not do, because programs read the fields after rocind has ended,
+ * perhaps while it wrote them.
  */
 struct life {
 	_Atomic uint64_t channel, uid;
@@ -55,11 +55,10 @@ struct head {
 };
 
 struct rn_cm_board_memory {
-	/* contents that are written before any other process has the memory */
+	/* written before any other process gets the memory */
 	_Alignas(LINE) struct head head;
-	/* For each kind, the number of entries of @life that have memory; it only grows.
-	 * A program reads no entry beyond that number, because reading it would allocate
-	 * memory.
+	/* For each kind, the number of entries of @life that have pages. It only grows.
+	 * A program reads no entry beyond it, because that would allocate a page.
 	 */
 	_Atomic uint32_t lives[RN_CM_KINDS];
 	struct entry entry[RN_CM_BOARD_IDS];
@@ -106,9 +105,7 @@ static int open_memory(struct rn_cm_board *b)
 	if (map == MAP_FAILED)
 		return -errno;
 	b->mem = map;
-	/* With this seal, nobody can make another mapping by which the memory can be
-	 * written.
-	 */
+	/* With this seal, nobody can make another mapping that can be written. */
 	return fcntl(b->fd, F_ADD_SEALS,
 		     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0
 		       ? -errno
@@ -161,7 +158,7 @@ void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 	e = &b->mem->entry[number];
 	if (answers)
 		memcpy(word, answers, sizeof(word));
-	/* @seq is odd if a rocind has died while it wrote the entry. */
+	/* @seq is odd if a rocind died while it wrote the entry. */
 	seq = atomic_load_explicit(&e->seq, memory_order_relaxed) & ~1U;
 	atomic_store_explicit(&e->seq, seq + 1, memory_order_relaxed);
 	for (unsigned i = 0; i < WORDS; i++)
@@ -229,8 +226,8 @@ bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd)
 	       mem->head.made_at == head.made_at;
 }
 
-/* Is @fd the memory of a board, sealed so that no process can shrink it? If the memory
- * shrank, reading it would raise SIGBUS.
+/* Return: true if @fd is the memory of a board, and is sealed so that no process can
+ * make it shorter. Reading it would raise SIGBUS if it became shorter.
  */
 static bool is_whole(int fd)
 {
@@ -257,7 +254,7 @@ bool rn_cm_board_is_of(const struct rn_cm_board_memory *mem, uint64_t channel)
 	return mem && mem->head.rocind == channel >> 32;
 }
 
-/* Copy an entry of answers. Return: false if it was being written. */
+/* Copy an entry of answers. Return: false if rocind was writing it at the same time. */
 static bool copy_entry(const struct entry *e, uint64_t word[WORDS])
 {
 	uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);

@@ -2,19 +2,20 @@
 /* cm_board.h - the board: shared memory in which rocind publishes the state of rdma_cm
  * ids, so that programs need neither ask for that state nor keep a record of it.
  *
- * More than a third of the commands that librdmacm writes for a connection are queries of
- * what rocind knows: QUERY_ROUTE and INIT_QP_ATTR. rocind keeps their answers in memory
- * that all programs of its user can read, and updates them before it answers a command or
- * announces an event. Only successful answers are published; if there is none, the
- * program sends its query to rocind. DISCONNECT needs no answer where it cannot be
- * refused (rocin/cmdev.h, @one_way).
+ * More than a third of the commands that librdmacm writes for a connection are queries
+ * of what rocind knows: QUERY_ROUTE and INIT_QP_ATTR. rocind keeps their answers in
+ * memory that all programs of its user can read, and updates them before it answers a
+ * command or announces an event. Only successful answers are published. If the answer to
+ * a query is not published, the program sends the query to rocind. For DISCONNECT, a
+ * program need not wait for an answer if the board shows that rocind cannot refuse it
+ * (rocin/cmdev.h, @one_way).
  *
  * After rocind has ended, a program still needs some facts about its ids (struct
  * rn_cm_life). They are published here as well, because the memory exists as long as a
  * program has mapped it. So a program keeps no record of its ids (sim/kernel/cm_ids.h).
  *
- * The memory is a memfd of rocind's, which no other process can write, sealed so that it
- * never shrinks. Ids with high numbers are not published. Answers have the layout of
+ * The memory is a memfd that only rocind can write, and is sealed so that it never
+ * shrinks. Ids with high numbers are not published. Answers have the layout of
  * <rdma/rdma_user_cm.h>, in host byte order.
  */
 #ifndef RN_CM_BOARD_H
@@ -45,7 +46,9 @@ struct rn_cm_answers {
 };
 static_assert(sizeof(struct rn_cm_answers) % sizeof(uint64_t) == 0, "whole words");
 
-/* Kinds of objects of a program that still exist after rocind has ended. */
+/* Kinds of objects that a program has in rocind and may still use after rocind has
+ * ended.
+ */
 enum rn_cm_kind {
 	RN_CM_KIND_ID,
 	RN_CM_KIND_GROUP, /* an id's membership in a multicast group */
@@ -54,21 +57,21 @@ enum rn_cm_kind {
 
 struct rn_cm_life {
 	/* Number of the descriptor to which the object belongs, see
-	 * rn_cm_answers.channel. For a multicast group, that of the id that has joined
-	 * it.
+	 * rn_cm_answers.channel. For a multicast group: that of the id that has joined
+	 * the group.
 	 */
 	uint64_t channel;
 	/* The number by which the program identifies the object (uid). 0: the object is
-	 * an id of a connection that the program has not accepted yet.
+	 * the id of a connection request that the program has not accepted yet.
 	 */
 	uint64_t uid;
 	/* Number of events of the object that rocind has reported; an event counts when
-	 * the answer that carries it is sent. Destroying the object waits until the
-	 * program has acknowledged so many events.
+	 * the answer that carries it is sent. librdmacm waits until the program has
+	 * acknowledged this many events before it destroys the object.
 	 */
 	uint32_t events_reported;
-	/* Not 0: the object has a device. When that device is removed, the program is
-	 * told.
+	/* Not 0: the object is bound to a device, so the program must be told when the
+	 * device is removed.
 	 */
 	uint32_t has_device;
 };
@@ -86,8 +89,9 @@ struct rn_cm_board_memory; /* defined in cm_board.c */
 struct rn_cm_board {
 	struct rn_cm_board_memory *mem; /* NULL: nothing is published */
 	int fd;				/* descriptor to be passed to programs */
-	uint32_t reserved;		/* number of ids whose entries have memory */
-	/* for each kind, number of struct rn_cm_life that have memory */
+	/* number of ids whose entries in the memfd have pages */
+	uint32_t reserved;
+	/* for each kind, number of struct rn_cm_life that have pages */
 	uint32_t lives[RN_CM_KINDS];
 };
 
@@ -101,22 +105,22 @@ struct rn_cm_board {
 int rn_cm_board_open(struct rn_cm_board *b, uint32_t rocind, rn_ns now);
 void rn_cm_board_close(struct rn_cm_board *b);
 
-/* Mark every entry as empty. For a successor of a rocind that may have died while it
- * wrote an entry; @b has the mapping and numbers of that rocind's board.
+/* Mark every entry as empty. Called by the successor of a rocind that may have died
+ * while it wrote an entry. @b has the mapping and the numbers of that rocind's board.
  */
 void rn_cm_board_mend(struct rn_cm_board *b);
 
-/* Mark every entry of answers as empty. */
+/* Mark every entry of struct rn_cm_answers as empty. */
 void rn_cm_board_hide_answers(struct rn_cm_board *b);
 
-/* Publish the answers about the id with the number @number. @answers is NULL if the id
- * does not exist any more.
+/* Publish the answers to queries about id @number. @answers NULL: the id does not exist
+ * any more.
  */
 void rn_cm_board_show(struct rn_cm_board *b, uint32_t number,
 		      const struct rn_cm_answers *answers);
 
-/* Publish those facts that outlive rocind about an object, an id or a group with the
- * number @number. @life is NULL if the object does not exist any more.
+/* Publish what a program needs to know after rocind has ended about an object: the id or
+ * group @number. @life NULL: the object does not exist any more.
  */
 void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t number,
 			   const struct rn_cm_life *life);
@@ -128,7 +132,7 @@ void rn_cm_board_show_life(struct rn_cm_board *b, enum rn_cm_kind kind, uint32_t
  */
 const struct rn_cm_board_memory *rn_cm_board_map(int fd);
 
-/* Is @fd a descriptor of the board that is mapped as @mem? */
+/* Return: true if @fd is a descriptor of the board that is mapped as @mem. */
 bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd);
 
 /**
@@ -143,18 +147,19 @@ bool rn_cm_board_is_in(const struct rn_cm_board_memory *mem, int fd);
 bool rn_cm_board_read(const struct rn_cm_board_memory *mem, uint64_t channel,
 		      uint32_t number, struct rn_cm_answers *out);
 
-/* Does the board belong to the rocind that opened this channel, or to a successor of it?
+/* Return: true if the board belongs to the rocind that has opened this channel, or to a
+ * successor of it.
  */
 bool rn_cm_board_is_of(const struct rn_cm_board_memory *mem, uint64_t channel);
 
-/* Copy the facts about an id or a group that outlive rocind. While rocind runs, the
- * fields of @out may come from different moments. Return: true; false in the same cases
- * as rn_cm_board_read().
+/* Copy struct rn_cm_life of an id or a group. While rocind runs, the fields of @out may
+ * come from different moments. Return: true; false in the same cases as
+ * rn_cm_board_read().
  */
 bool rn_cm_board_read_life(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind,
 			   uint64_t channel, uint32_t number, struct rn_cm_life *out);
 
-/* Return: a number above those of all published objects of this kind. */
+/* Return: a number that is higher than those of all published objects of this kind. */
 uint32_t rn_cm_board_lives(const struct rn_cm_board_memory *mem, enum rn_cm_kind kind);
 
 #endif /* RN_CM_BOARD_H */

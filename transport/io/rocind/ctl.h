@@ -43,34 +43,35 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS_SET = 7,
 	RN_CTL_FAULTS_GET = 8,
 	RN_CTL_CM_OPEN = 9,
-	/* RN_CTL_WIRE_ASK (request a local wire) and RN_CTL_WIRE_DROP (give one up) have
-	 * no answer: an event reports the result, sooner or later.
+	/* RN_CTL_WIRE_ASK requests a local wire, and RN_CTL_WIRE_DROP gives one up. They
+	 * have no answer: an event reports the result, sooner or later.
 	 */
 	RN_CTL_WIRE_ASK = 10,
 	RN_CTL_WIRE_DROP = 11,
-	/* Begins a capture; at most once per connection, and only if the connection has
+	/* Begins a capture. Allowed once per connection, and only if the connection has
 	 * not attached a device.
 	 */
 	RN_CTL_CAPTURE = 12,
-	/* Asks rocind to hand all over to the sender, which is another rocind. Carries a
-	 * descriptor: an end of a pair of sockets, over which that happens
+	/* Asks rocind to hand everything over to the sender, which is another rocind.
+	 * Carries one end of a pair of sockets, over which that is done
 	 * (tools/rocind/server/replace.c).
 	 */
 	RN_CTL_REPLACE = 13,
-	RN_CTL_CM_LIST = 14, /* asks for the ids of all programs */
+	RN_CTL_CM_LIST = 14, /* asks for the rdma_cm ids of all programs */
 
 	/* Answers, from rocind to a client. */
 	RN_CTL_WELCOME = 64,
 	RN_CTL_REFUSED = 65, /* may answer any request */
-	/* carries sock_count sockets, in the order of the GID indices */
+	/* the request is refused; may answer any request */
 	RN_CTL_ATTACHED = 66,
 	RN_CTL_DETACHED = 67,
 	RN_CTL_CLIENT = 68, /* may carry one descriptor: the client's statistics page */
 	RN_CTL_LIST_END = 69,
 	RN_CTL_STATUS_REPLY = 70,
-	RN_CTL_STOPPING = 71, /* sent when the sockets are closed; end of file follows */
-	/* Answers FAULTS_SET and FAULTS_GET. If has_text is 1, carries the descriptor of
-	 * a file with the text of the rules.
+	/* rocind ends; sent when it has closed its sockets; end of file follows */
+	RN_CTL_STOPPING = 71,
+	/* Answers FAULTS_SET and FAULTS_GET. If has_text is 1, carries a descriptor: a
+	 * file with the text of the rules.
 	 */
 	RN_CTL_FAULTS_REPLY = 72,
 	/* Carries the descriptor of the rdma_cm device (rocin/cmdev.h) and, if there is
@@ -79,24 +80,27 @@ enum rn_ctl_type {
 	RN_CTL_CM_OPENED = 73,
 	RN_CTL_CAPTURING = 74,
 	RN_CTL_REPLACING = 75, /* rocind begins to hand over */
-	/* Carries the descriptor of a file of struct rn_ctl_cm_id. */
+	/* Carries the descriptor of a file that is an array of struct rn_ctl_cm_id. */
 	RN_CTL_CM_LISTED = 76,
 
 	/* Events, from rocind to a client. */
 	RN_CTL_GID_CHANGE = 128, /* carries one socket if a GID was added */
 	RN_CTL_PORT = 129,
 	RN_CTL_GOING_DOWN = 130,
-	/* If has_text, carries a descriptor of the text of the rules. */
+	/* The fault rules have changed. If has_text, carries a descriptor of their text.
+	 */
 	RN_CTL_FAULTS = 131,
-	RN_CTL_WIRE = 132, /* carries RN_CTL_WIRE_FDS descriptors */
+	/* a local wire has been made; carries RN_CTL_WIRE_FDS descriptors */
+	RN_CTL_WIRE = 132,
 	RN_CTL_WIRE_DOWN = 133,
-	/* sent to a device; carries the ring into which the device writes its packets */
+	/* to a device: a capture has begun; carries the ring for the device's packets */
 	RN_CTL_TAP = 134,
 	/* To a capture: a device is being captured. Carries the ring of its packets, and
 	 * its statistics page if has_stats.
 	 */
 	RN_CTL_TAP_SOURCE = 135,
-	RN_CTL_TAP_END = 136, /* sent to a device or a capture: the other one has ended */
+	/* to a device or a capture: the other end of the ring has ended */
+	RN_CTL_TAP_END = 136,
 };
 
 struct rn_ctl_hdr {
@@ -136,8 +140,8 @@ struct rn_ctl_attach {
 	char ifname[16];    /* NUL-terminated */
 	uint32_t ifindex;   /* also the scope of link-local addresses */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
-	/* 1: the client believes that the link is up. If the link is in another state, an
-	 * event follows.
+	/* 1: the client believes that the link is up. rocind sends an event if it is not
+	 * so.
 	 */
 	uint32_t up;
 	/* 1: addresses that the interface gets later are added to the device */
@@ -155,11 +159,14 @@ struct rn_ctl_attached {
 	uint32_t slot;	      /* 1 .. RN_CTL_SLOT_MAX */
 	uint32_t qpn_counter; /* 1 .. 65535 */
 	uint32_t sock_count;
-	/* Source port for packets to this host; 0: packets to this host have the same
-	 * source ports as others.
+	/* Source port for packets to this host; 0: they have the same source ports as
+	 * other packets.
 	 */
 	uint32_t own_port;
-	uint64_t qpn_secret; /* key of the order in which counter values become QPNs */
+	/* key of the secret order in which numbers become QPNs
+	 * (include/rocin/permutation.h)
+	 */
+	uint64_t qpn_secret;
 };
 
 /* Open /dev/infiniband/rdma_cm. After the answer the client may close the connection. */
@@ -168,15 +175,16 @@ struct rn_ctl_cm_open {
 	char netdevs[2048]; /* ROCIN_NETDEVS of the program, NUL-terminated */
 };
 
-/* An id of rdma_cm that has a device, or listens at all of them. */
+/* An rdma_cm id that is bound to a device, or listens at all devices. */
 struct rn_ctl_cm_id {
 	char ibdev[32]; /* name of the device, NUL-terminated; "": all devices */
 	int32_t pid;	/* PID of the program; 0: unknown */
 	uint32_t number;
 	uint32_t port_space; /* enum rdma_ucm_port_space */
-	uint32_t qpn;	     /* QPN from CONNECT or ACCEPT; 0: not known yet */
-	uint8_t qp_type;     /* enum ibv_qp_type */
-	uint8_t state;	     /* enum rdma_cm_state of the kernel */
+	/* QPN from the program's CONNECT or ACCEPT; 0: not known yet */
+	uint32_t qpn;
+	uint8_t qp_type; /* enum ibv_qp_type */
+	uint8_t state;	 /* enum rdma_cm_state of the kernel */
 	uint8_t reserved[6];
 	/* socket addresses, of IPv4 or IPv6; all zero: none */
 	uint8_t src[28], dst[28];
@@ -191,13 +199,13 @@ struct rn_ctl_replace {
 
 struct rn_ctl_list {
 	struct rn_ctl_hdr hdr;
-	/* @id of the last client that was listed; 0: begin with the first */
+	/* @id of the last client that was listed before; 0: list the first */
 	uint64_t after;
 };
 
 struct rn_ctl_client {
 	struct rn_ctl_hdr hdr;
-	/* unique number of the connection, higher than the numbers of earlier ones */
+	/* unique number of the connection; later connections have higher numbers */
 	uint64_t id;
 	int32_t pid;
 	uint32_t slot;
@@ -228,7 +236,8 @@ struct rn_ctl_status_reply {
 struct rn_ctl_gid_change {
 	struct rn_ctl_hdr hdr;
 	uint32_t gid_idx;
-	/* 1: the GID was added, and a socket comes with this message; 0: it was removed
+	/* 1: the GID was added, and a socket for it comes with this message; 0: it was
+	 * removed
 	 */
 	uint32_t added;
 	struct rn_gid gid;
@@ -243,12 +252,13 @@ struct rn_ctl_port {
 /* Replace the fault rules of all present and future clients. */
 struct rn_ctl_faults_set {
 	struct rn_ctl_hdr hdr;
-	/* Generation of the rules that the client has read before. rocind refuses the new
-	 * rules if its present ones have another generation.
+	/* The generation of the rules that the client has read before. If rocind's rules
+	 * have another one now, somebody has changed them since, and rocind refuses the
+	 * new ones.
 	 */
 	uint64_t generation;
-	/* For each new rule, the number of the old rule whose counts it continues;
-	 * 255: none.
+	/* For each new rule: number of the old rule whose counts it takes over; 255:
+	 * none.
 	 */
 	uint8_t from[RN_CTL_RULES_MAX];
 };
@@ -258,8 +268,8 @@ struct rn_ctl_faults_reply {
 	uint64_t generation;
 	uint32_t has_text;
 	uint32_t reserved;
-	/* For each rule, the sums of its counts (struct rn_stats_faults) in processes
-	 * that have ended, and of those of rocind's connection manager.
+	/* For each rule: the sums of its counts (struct rn_stats_faults) over processes
+	 * that have ended, and over rocind's connection manager.
 	 */
 	uint64_t seen[RN_CTL_RULES_MAX], hits[RN_CTL_RULES_MAX];
 };
@@ -278,14 +288,15 @@ struct rn_ctl_ends {
 	struct rn_gid local, peer;
 	uint32_t peer_slot;
 	/* In RN_CTL_WIRE_ASK, 1: the client has lost a local wire between these ends,
-	 * which rocind may believe to exist. Otherwise 0, also from an older client,
-	 * which does not know the field.
+	 * but rocind may believe that there is one. Otherwise 0, also from an older
+	 * client, which does not know the field.
 	 */
 	uint32_t lost;
 };
 
-/* RN_CTL_WIRE_ASK requests a local wire. RN_CTL_WIRE_DROP reports that one is broken;
- * after that rocind gives the two processes no local wire again.
+/* Layout of RN_CTL_WIRE_ASK, which requests a local wire, and of RN_CTL_WIRE_DROP, which
+ * reports that one is broken. After the latter, rocind never gives these two processes a
+ * local wire again.
  */
 struct rn_ctl_wire_ask {
 	struct rn_ctl_hdr hdr;
@@ -296,10 +307,12 @@ struct rn_ctl_wire_ask {
 enum {
 	RN_CTL_WIRE_RINGS,     /* sealed memory of both rings, RN_WIRE_BYTES (ring.h) */
 	RN_CTL_WIRE_PEER_PAGE, /* sealed memory of the peer's doorbell */
-	/* Pipe or eventfd that wakes the peer: a number of 8 bytes is written, not 0. */
+	/* Pipe or eventfd that wakes the peer. To wake it, a number of 8 bytes other
+	 * than 0 is written.
+	 */
 	RN_CTL_WIRE_PEER_EVENT,
 	/* Doorbell page, and pipe or eventfd, of the process that receives this message.
-	 * They are the same for all its local wires.
+	 * They are the same for all local wires of that process.
 	 */
 	RN_CTL_WIRE_PAGE,
 	RN_CTL_WIRE_EVENT,
@@ -321,8 +334,8 @@ struct rn_ctl_wire {
 	uint32_t no_icrc;
 };
 
-/* There is no local wire between these ends any more: the peer has gone (@err is 0), or
- * the local wire was refused or is broken (@err says why).
+/* There is no local wire between these ends (any more). @err 0: the peer has gone;
+ * otherwise the wire was refused or is broken, and @err is the reason.
  */
 struct rn_ctl_wire_down {
 	struct rn_ctl_hdr hdr;
@@ -343,7 +356,9 @@ struct rn_ctl_capture {
 	uint32_t size;	  /* number of data bytes of each ring */
 };
 
-/* To a device: a capture has begun, and the device writes its packets into the ring. */
+/* To a device: a capture has begun. From now on the device writes its packets into the
+ * ring that comes with this message.
+ */
 struct rn_ctl_tap {
 	struct rn_ctl_hdr hdr;
 	uint64_t id; /* identifies the capture */
@@ -351,7 +366,9 @@ struct rn_ctl_tap {
 	uint32_t reserved;
 };
 
-/* To a capture: the packets of a device are in the ring from now on. */
+/* To a capture: from now on the packets of one more device come by the ring in this
+ * message.
+ */
 struct rn_ctl_tap_source {
 	struct rn_ctl_hdr hdr;
 	uint64_t id; /* identifies the device; as in struct rn_ctl_client */
@@ -363,15 +380,15 @@ struct rn_ctl_tap_source {
 	char ifname[16];
 };
 
-/* The other end of the ring has ended. To a device, that is the capture with this id; to
- * a capture, the device with this id. Packets in the ring can still be read.
+/* The other end of a ring has ended: for a device, the capture @id; for a capture, the
+ * device @id. Packets that are in the ring can still be read.
  */
 struct rn_ctl_tap_end {
 	struct rn_ctl_hdr hdr;
 	uint64_t id;
 };
 
-/* Any message; also used as a receive buffer. */
+/* Room for any message. */
 union rn_ctl_msg {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_hello hello;

@@ -110,8 +110,8 @@ static int take_fd(struct rn_ctl_packet *pkt, int fd)
 	return 0;
 }
 
-/* Move every descriptor that came with the message into @pkt, so that the receiver can
- * close it. Return: 0; -EBADMSG if there are too many.
+/* Move all descriptors that came with the message into @pkt, where the receiver closes
+ * them. Return: 0; -EBADMSG if there are too many.
  */
 static int take_fds(struct rn_ctl_packet *pkt, struct msghdr *mh)
 {
@@ -159,8 +159,8 @@ static int receive(int sock, struct rn_ctl_packet *pkt, int flags)
 	    ((size_t)len < sizeof(pkt->msg.hdr) || pkt->msg.hdr.magic != RN_CTL_MAGIC ||
 	     pkt->msg.hdr.len != (size_t)len))
 		rc = -EBADMSG;
-	/* The control buffer has room for as many descriptors as can come. So they were
-	 * cut off because the descriptor table of this process was full.
+	/* The buffer had room for all descriptors. So some are missing because the
+	 * descriptor table of this process is full.
 	 */
 	if (rc == 0 && (mh.msg_flags & MSG_CTRUNC))
 		rc = -EMFILE;
@@ -185,8 +185,8 @@ void rn_ctl_skip(int sock)
 	struct iovec iov = { &byte, sizeof(byte) };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	/* This is the same system call as in rn_ctl_peek(). If a sandbox denies it, it
-	 * was denied there, too, so there is nothing to skip.
+	/* A sandbox that denies this system call has denied it to rn_ctl_peek(), too,
+	 * and there is nothing to skip then.
 	 */
 	(void)recvmsg(sock, &mh, MSG_DONTWAIT | MSG_TRUNC);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ctl_socket.h - makes the address of the control socket, and sends and receives
- * messages, for client and rocind.
+/* ctl_socket.h - for client and rocind: the address of the control socket, sending of
+ * messages and receiving of messages.
  */
 #ifndef RN_CTL_SOCKET_H
 #define RN_CTL_SOCKET_H
@@ -12,9 +12,9 @@
 enum {
 	/* maximum number of descriptors that one message carries */
 	RN_CTL_FD_MAX = RN_GID_MAX,
-	/* The most descriptors that a sender can pass (SCM_MAX_FD in the kernel). A
-	 * receiver provides room for all of them, because the kernel would close those
-	 * without room, and closing a socket may block (SO_LINGER).
+	/* Number of descriptors that a sender can pass at most (SCM_MAX_FD in the
+	 * kernel). A receiver has room for all of them, because the kernel closes those
+	 * for which there is no room, and closing a socket may block (SO_LINGER).
 	 */
 	RN_CTL_FD_PASSED_MAX = 253,
 };
@@ -32,8 +32,8 @@ enum {
 int rn_ctl_address(struct sockaddr_un *addr, const char *dir, const char *name,
 		   int *dir_fd);
 
-/* Is @fd an AF_UNIX socket of type SOCK_SEQPACKET, and does it listen if @listens is
- * true, and not listen if @listens is false?
+/* Return: true if @fd is an AF_UNIX socket of type SOCK_SEQPACKET that listens (@listens
+ * true) or does not listen (@listens false).
  */
 bool rn_ctl_is_seqpacket(int fd, bool listens);
 
@@ -48,7 +48,9 @@ bool rn_ctl_is_seqpacket(int fd, bool listens);
  */
 int rn_ctl_send(int sock, const void *msg, const int *fds, unsigned fd_count);
 
-/* One received message. The owner of the struct also owns the descriptors in fd[]. */
+/* One received message, and the descriptors that came with it, which the owner of the
+ * struct owns.
+ */
 struct rn_ctl_packet {
 	union rn_ctl_msg msg;
 	unsigned fd_count;
@@ -67,16 +69,16 @@ struct rn_ctl_packet {
  */
 int rn_ctl_receive(int sock, struct rn_ctl_packet *pkt);
 
-/* Like rn_ctl_receive(), but the message remains in the socket. The descriptors in @pkt
- * are duplicates of those in the message, and are owned by @pkt.
+/* Like rn_ctl_receive(), but leaves the message in the socket. @pkt gets duplicates of
+ * the message's descriptors, and owns them.
  */
 int rn_ctl_peek(int sock, struct rn_ctl_packet *pkt);
 
 /* Remove from the socket the message that rn_ctl_peek() has returned. */
 void rn_ctl_skip(int sock);
 
-/* Check that a received message is of our version, of a known type and of that type's
- * length. Return: 0, -EPROTONOSUPPORT (it is of another version), -EBADMSG.
+/* Check that a received message is of the version of this program, of a known type and
+ * of that type's length. Return: 0, -EPROTONOSUPPORT (another version), -EBADMSG.
  */
 int rn_ctl_check(const struct rn_ctl_packet *pkt);
 

@@ -62,8 +62,8 @@ static bool read_wire_event(const struct rn_ctl_packet *pkt,
 	return true;
 }
 
-/* Decline a local wire that rocind has made, because this process has no room for its
- * descriptors: tell rocind, and make @event say that there is no local wire.
+/* Called when this process has no room for the descriptors of a local wire that rocind
+ * has made: declines the wire, and turns @event into "no local wire".
  */
 static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 			 struct rn_rocind_event *event)
@@ -74,8 +74,8 @@ static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 					   .text = -1,
 					   .ends = ends_of(&wire->ends),
 					   .err = EMFILE };
-	/* If this message does not reach rocind, the peer will find the ring full, and
-	 * send by UDP.
+	/* If this does not reach rocind, the peer will find that the ring stays full,
+	 * and send by UDP.
 	 */
 	(void)rn_rocind_drop_wire(r, &event->ends);
 }
@@ -162,9 +162,9 @@ static bool is_event(const struct rn_ctl_packet *pkt)
 	return pkt->msg.hdr.type >= RN_CTL_GID_CHANGE;
 }
 
-/* Is @pkt a second answer to an earlier request? A successor of rocind may have given it.
- * (An answer whose number is 0 does not repeat the number of its request, and is not
- * taken for a late one.)
+/* Return: true if @pkt is a second answer to an earlier request, which a successor of
+ * rocind may have given. (An answer with number 0 does not say which request it answers,
+ * and does not count as late.)
  */
 static bool is_late(const struct rn_rocind *r, const struct rn_ctl_packet *pkt,
 		    bool awaits_answer)
@@ -228,8 +228,8 @@ bad:
 }
 
 /* Handle a message whose descriptors were closed, because this process may have no more
- * descriptors. If it offers a local wire, the wire is declined; if it asks for packets to
- * be captured, it is ignored. Return: 0; -EMFILE for any other message.
+ * descriptors. If it offers a local wire, declines that. If it asks for packets to be
+ * captured, ignores it. Return: 0; -EMFILE for any other message.
  */
 static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 {
@@ -248,9 +248,9 @@ static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 
 /* ---- Sending requests and awaiting answers ---- */
 
-/* Stop using the connection, and write an error text. @rc: -ETIMEDOUT, -EBADMSG or
- * -EMFILE; any other error means that rocind has ended. Return: @rc if it is one of these
- * three; otherwise -ECONNRESET.
+/* Called when the connection has failed with @rc: stops using it, and writes an error
+ * text. Return: @rc if it is -ETIMEDOUT, -EBADMSG or -EMFILE; otherwise rocind has
+ * ended, and this returns -ECONNRESET.
  */
 static int lose_connection(struct rn_rocind *r, int rc, const struct rn_complaint *c)
 {
@@ -295,9 +295,9 @@ static int read_refusal(const struct rn_ctl_packet *pkt, const struct rn_complai
 		       (int)strnlen(refused->text, sizeof(refused->text)), refused->text);
 }
 
-/* Receive messages until the answer to the request comes, a message of type @want or
- * @other. Return: 0 with the answer in @pkt, whose descriptors the caller owns; or a
- * negative errno, and the error text is written.
+/* Receive messages until the answer to the request comes: a message of type @want or
+ * @other. Return: 0 with the answer in @pkt, whose descriptors the caller owns; or
+ * -errno, with an error text.
  */
 static int await_answer(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 			enum rn_ctl_type want, enum rn_ctl_type other,
@@ -389,7 +389,7 @@ int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out)
 			rn_ctl_close_fds(&pkt);
 			continue;
 		}
-		/* While no request is pending, only events are valid. */
+		/* No request waits for an answer now, so only events are valid. */
 		if (rc == 0 && !is_event(&pkt)) {
 			rn_ctl_close_fds(&pkt);
 			rc = -EBADMSG;
@@ -429,8 +429,8 @@ void rn_rocind_close(struct rn_rocind *r)
 
 void rn_rocind_abandon(struct rn_rocind *r)
 {
-	/* rocind does not notice that the child closes its copy: for it the connection
-	 * ends only when the parent closes its own.
+	/* For rocind the connection continues when the child closes its copy of the
+	 * socket: it ends when the parent closes its own.
 	 */
 	rn_rocind_close(r);
 }
@@ -487,8 +487,8 @@ int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats
 	return rc;
 }
 
-/* Send a request that consists only of a header, and wait for its answer, a message of
- * type @want that also consists only of a header. Return: 0 or -errno.
+/* Send a request that is no more than a header, and wait for an answer of type @want
+ * that is no more than a header. Return: 0 or -errno.
  */
 static int plain_request(struct rn_rocind *r, enum rn_ctl_type type,
 			 enum rn_ctl_type want, const struct rn_complaint *c)
@@ -530,7 +530,7 @@ int rn_rocind_open_cm(struct rn_rocind *r, const char *netdevs, int *board, char
 	return rc;
 }
 
-/* Reads a file of ids, up to the end of the last whole one. */
+/* Reads the ids in a file. Ignores an incomplete one at its end. */
 static int read_cm_ids(int fd, struct rn_ctl_cm_id **ids, size_t *count)
 {
 	struct rn_ctl_cm_id *read;
@@ -598,7 +598,7 @@ int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
 
 	if (rc == 0)
 		rn_ctl_close_fds(&pkt);
-	/* An older rocind does not know the type of this request. */
+	/* An older rocind does not know this request. */
 	if (rc == -EBADMSG)
 		rc = rn_fail(err, err_len, -EPROTO,
 			     "the rocind that runs is too old to hand over; it goes on "
@@ -639,7 +639,7 @@ int rn_rocind_status(struct rn_rocind *r, struct rn_rocind_status *out, char *er
 	return rc;
 }
 
-/* Request the next client of the list. Return: 0 with the client in @out and the cursor
+/* Ask for the next client of the list. Return: 0 with the client in @out and @cursor
  * advanced; 1 at the end of the list; or -errno.
  */
 static int next_client(struct rn_rocind *r, struct rn_ctl_list *cursor,
@@ -764,7 +764,8 @@ int rn_rocind_capture(struct rn_rocind *r, const struct rn_rocind_capture *what,
 	before = rn_rocind_cancel_off();
 	rc = rn_rocind_request(r, &msg, -1, &pkt, RN_CTL_CAPTURING, &c);
 	if (rc == 0)
-		rn_ctl_close_fds(&pkt); /* no descriptors are expected with this answer */
+		/* this answer has no descriptors; closes any that came nevertheless */
+		rn_ctl_close_fds(&pkt);
 	rn_rocind_cancel_restore(before);
 	return rc;
 }
@@ -779,7 +780,9 @@ void rn_rocind_close_tap(const struct rn_rocind_tap *tap)
 
 /* ---- Requests about fault rules ---- */
 
-/* Fill in @out from the answer; it then owns the descriptor. Return: 0 or -errno. */
+/* Fill in @out from the answer. @out then owns the descriptor of the answer. Return: 0
+ * or -errno.
+ */
 static int take_faults(struct rn_rocind *r, struct rn_ctl_packet *pkt,
 		       struct rn_rocind_faults *out, const struct rn_complaint *c)
 {

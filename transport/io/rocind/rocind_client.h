@@ -37,18 +37,18 @@ enum {
 
 struct rn_rocind; /* A connection to rocind. */
 
-/* The slot, sockets and QPNs that a process gets to carry the packets of one device. */
+/* What a process gets for one device: a slot, sockets, and the order of its QPNs. */
 struct rn_attach {
 	unsigned slot; /* 1 .. 255: low 8 bits of every QPN of this device */
-	/* Place of the first QPN in the secret order of QPNs that @qpn_secret stands for,
-	 * 1 .. 65535. A QPN is number << 8 | slot, and the order says which number is at
-	 * which place. Place 65535 is followed by 1. No number is 0, because QPNs below
-	 * 256 belong to rocind.
+	/* Place of the first QPN, 1 .. 65535, in the secret order that @qpn_secret
+	 * determines. A QPN is number << 8
+	 * slot, and the order says which number is at which place. Place 65535 is
+	 * followed by 1. No number is 0, because QPNs below 256 belong to rocind.
 	 */
 	uint32_t qpn_counter;
 	uint64_t qpn_secret;
-	/* Source port for packets to addresses of this host, which may refuse packets
-	 * from other ports; 0: such packets need no special source port.
+	/* Source port for packets to addresses of this host, where receivers may drop
+	 * packets from other ports; 0: such packets need no special source port.
 	 */
 	uint16_t own_port;
 	unsigned sock_count;  /* number of sockets, gid_count of the device */
@@ -68,11 +68,13 @@ enum rn_rocind_event_kind {
 	/* a local wire has ended, or was refused; valid members: ends, err */
 	RN_ROCIND_WIRE_DOWN,
 	RN_ROCIND_TAP, /* a capture of this device has begun; valid member: tap */
-	/* The capture that this client runs gets the packets of one more device from now
-	 * on; valid member: tap
+	/* one more device's packets come to the capture that this client runs; valid
+	 * member: tap
 	 */
 	RN_ROCIND_TAP_SOURCE,
-	/* the capture, or the captured device, has ended; valid member: tap.id */
+	/* the capture of this device, or the device that this client captures, has
+	 * ended; valid member: tap.id
+	 */
 	RN_ROCIND_TAP_END,
 };
 
@@ -88,12 +90,14 @@ struct rn_rocind_ends {
 struct rn_rocind_wire {
 	/* 0 or 1: number of the ring by which this end sends; see ring.h */
 	unsigned role;
-	/* number of the bit of this wire in our doorbell, below RN_ROCIND_WIRES_MAX */
+	/* number of this wire's bit in the doorbell of this process, below
+	 * RN_ROCIND_WIRES_MAX
+	 */
 	unsigned bit;
 	unsigned peer_bit;
 	bool no_icrc; /* both ends accept packets without ICRC */
 	int rings;    /* descriptor of RN_WIRE_BYTES of memory */
-	/* descriptors: the peer's doorbell, and the pipe or eventfd that wakes it */
+	/* descriptors: doorbell of the peer, and pipe or eventfd that wakes it */
 	int peer_page, peer_event;
 	/* Descriptors of the doorbell of this process and of the pipe or eventfd that
 	 * wakes it. They are the same for all its local wires.
@@ -103,7 +107,7 @@ struct rn_rocind_wire {
 
 /* A ring by which the packets of one device go to one capture. */
 struct rn_rocind_tap {
-	uint64_t id; /* identifies the capture or, in our capture, the device */
+	uint64_t id; /* identifies the capture (RN_ROCIND_TAP) or the captured device */
 	int ring;    /* descriptor of the ring (capture_ring.h), owned by the receiver */
 	uint32_t size;
 	uint32_t qpn, snaplen; /* valid with RN_ROCIND_TAP: struct rn_capture_filter */
@@ -111,7 +115,9 @@ struct rn_rocind_tap {
 	int32_t pid;
 	unsigned slot;
 	char ibdev[32], ifname[16];
-	/* file with struct rn_stats_page, for pread(), owned by the receiver; -1: none */
+	/* file with the device's struct rn_stats_page, for pread(), owned by the
+	 * receiver; -1: none
+	 */
 	int stats_fd;
 };
 
@@ -123,13 +129,13 @@ struct rn_rocind_event {
 	 * otherwise -1
 	 */
 	int sock;
-	/* With RN_ROCIND_FAULTS: a file with the rules, which the receiver of the event
-	 * owns; -1: there are no rules. With other events: -1.
+	/* With RN_ROCIND_FAULTS: a file with the text of the rules, owned by the
+	 * receiver of the event; -1: there are no rules. With other events: -1.
 	 */
 	int text;
 	uint64_t generation;
 	struct rn_rocind_ends ends;
-	/* valid with RN_ROCIND_WIRE: our end of the new local wire */
+	/* valid with RN_ROCIND_WIRE: this process's end of the new local wire */
 	struct rn_rocind_wire wire;
 	/* valid with RN_ROCIND_TAP, RN_ROCIND_TAP_SOURCE and RN_ROCIND_TAP_END */
 	struct rn_rocind_tap tap;
@@ -139,19 +145,21 @@ struct rn_rocind_event {
 
 /* One attached process, as reported by rn_rocind_list(). */
 struct rn_rocind_client {
-	/* 0: the process is in a process id namespace that rocind cannot see */
+	/* 0: the process is in a pid namespace that rocind cannot see */
 	int32_t pid;
 	unsigned slot;
 	char ibdev[32];
 	char ifname[16];
 	uint32_t gid_count;
 	struct rn_gid gid[RN_GID_MAX]; /* all zeros: the address was removed */
-	/* file with struct rn_stats_page, for pread(), owned by the callee; -1: none */
+	/* file with struct rn_stats_page, for pread(), owned by rn_rocind_list(), which
+	 * closes it; -1: none
+	 */
 	int stats_fd;
 };
 
-/* Reasons for which rocind has dropped packets. rocind itself receives those packets that
- * belong to no process, as slot 0.
+/* Reasons for which rocind drops packets. rocind itself, as slot 0, receives the packets
+ * that belong to no process.
  */
 enum rn_rocind_drop {
 	RN_ROCIND_DROP_SHORT,	     /* packets shorter than a BTH */
@@ -159,9 +167,8 @@ enum rn_rocind_drop {
 	RN_ROCIND_DROP_QP1,	     /* QPN 1: connection manager */
 	RN_ROCIND_DROP_RESERVED,     /* QPN 2..255 */
 	RN_ROCIND_DROP_MULTICAST,    /* QPN 0xffffff */
-	RN_ROCIND_DROP_UNKNOWN_SLOT, /* QPN with the slot of no process */
-	/* The packet was sent on this host, from a port that belongs to no admitted user.
-	 */
+	RN_ROCIND_DROP_UNKNOWN_SLOT, /* slot of the QPN belongs to no process */
+	/* The packet was sent on this host, from a port of a user who is not admitted. */
 	RN_ROCIND_DROP_FOREIGN,
 	RN_ROCIND_DROP_COUNT
 };
@@ -170,14 +177,16 @@ struct rn_rocind_status {
 	int32_t pid;
 	char version[32];
 	int64_t since_s; /* time when rocind started, in seconds since 1970 */
-	/* rocind ends after it has had no clients for this time; 0: never */
+	/* rocind ends when it has had no clients for this time; 0: it does not end by
+	 * itself
+	 */
 	uint32_t idle_ms;
 	uint32_t clients;  /* number of connections, including this one */
 	uint32_t attached; /* number of connections that have a slot */
-	/* number of addresses of devices whose port 4791 rocind has bound */
+	/* number of addresses at which rocind has bound port 4791 for devices */
 	uint32_t groups;
-	/* Numbers of what the connection manager has: descriptors that programs have
-	 * open, their ids, ports in use, and connections, including those in time-wait.
+	/* What the connection manager has: descriptors of rdma_cm that programs have
+	 * open, ids, ports in use, and connections, including those in time-wait.
 	 */
 	uint32_t cm_channels, cm_ids, cm_ports, cm_connections;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
@@ -219,16 +228,16 @@ struct rn_rocind *rn_rocind_connect_running(char *err, size_t err_len);
 int rn_rocind_attach(struct rn_rocind *r, const struct rn_netdev *dev, int stats_fd,
 		     struct rn_attach *out, char *err, size_t err_len);
 
-/* Give the slot back. The connection remains, and may attach again. The caller must close
- * the sockets of the slot before, because packets that arrive later belong to no process.
+/* Give the slot back. The connection stays, and may attach again. The caller closes the
+ * sockets of the slot before, because packets that arrive later belong to no process.
  * Return: 0, -ENOTCONN (not attached), or an error of rn_rocind_attach().
  */
 int rn_rocind_detach(struct rn_rocind *r, char *err, size_t err_len);
 
-/* Return: a descriptor for poll(). It is readable if rn_rocind_event() may have an event,
- * with one exception: if an event arrives while another function of this connection waits
- * for its answer, the descriptor does not become readable. So the caller must call
- * rn_rocind_event() once after each such function.
+/* Return: a descriptor for poll(). It is readable if rn_rocind_event() may have an
+ * event. But an event that arrives while another function waits for rocind's answer does
+ * not make it readable. So the caller calls rn_rocind_event() once after each such
+ * function, too.
  */
 int rn_rocind_fd(const struct rn_rocind *r);
 
@@ -240,8 +249,8 @@ int rn_rocind_fd(const struct rn_rocind *r);
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
-/* Let this process accept local wires. @no_icrc: it also accepts packets without ICRC on
- * them. The caller must call this before rn_rocind_attach().
+/* Tell rocind, when attaching, that this process accepts local wires. @no_icrc: it also
+ * accepts packets without ICRC on them. Called before rn_rocind_attach().
  */
 void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
 
@@ -270,9 +279,7 @@ void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 
-/* Type of a function that is called for each attached process. A return value other than
- * 0 ends the list.
- */
+/* Called for each attached process. Returns 0 to go on; any other value ends the list. */
 typedef int (*rn_rocind_on_client)(void *ctx, const struct rn_rocind_client *client);
 
 /* Call @on_client for each attached process. Return: 0; the value of @on_client that
@@ -290,8 +297,8 @@ struct rn_rocind_faults {
 	uint64_t generation;
 	/* file with the text, for pread(), owned by the caller; -1: there are no rules */
 	int fd;
-	/* For each rule, the sums of its counts (struct rn_stats_faults) in processes
-	 * that have ended, and of those of rocind's connection manager.
+	/* For each rule: the sums of its counts (struct rn_stats_faults) over processes
+	 * that have ended, and over rocind's connection manager.
 	 */
 	uint64_t seen[RN_ROCIND_RULES_MAX], hits[RN_ROCIND_RULES_MAX];
 };
@@ -376,7 +383,7 @@ int rn_rocind_shutdown(struct rn_rocind *r, char *err, size_t err_len);
 int rn_rocind_replace(struct rn_rocind *r, uint32_t records, int end, char *err,
 		      size_t err_len);
 
-/* Close the connection, which gives its slot back. NULL is ignored. */
+/* Close the connection, which gives the slot back. NULL is ignored. */
 void rn_rocind_close(struct rn_rocind *r);
 
 /* Free a connection that a fork child has inherited. Called in the child; the parent
@@ -386,10 +393,8 @@ void rn_rocind_abandon(struct rn_rocind *r);
 
 /* ------------------------------------------------------------------ starting rocind */
 
-/* These functions find rocind's program and start it, in such a way that the program that
- * this code is part of does not notice.
- *
- * Threads: any; no state.
+/* These functions find rocind's program and start it, without the program that they run
+ * in noticing.
  */
 
 /* Number of a descriptor that a daemon has open when rn_rocind_start() has started it.
@@ -435,7 +440,9 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 int rn_rocind_start(const char *path, const char *dir, int timeout_ms, char *err,
 		    size_t err_len);
 
-/* Is @value a number of milliseconds that rocind's option --idle-ms accepts? */
+/* Return: true if @value is a number of milliseconds that rocind's option --idle-ms
+ * accepts.
+ */
 bool rn_rocind_is_idle_time(const char *value);
 
 #endif /* RN_ROCIND_CLIENT_H */

@@ -15,8 +15,8 @@
 #include "transport/io/host/clock.h"
 
 /* Number of events that can be queued while one request waits for its answer: two for
- * each address, some for the link, and two for each local wire. More accumulate only if
- * the program does not read its events any more.
+ * each address, some for the link, and two for each local wire. There are more only if
+ * the program no longer reads its events.
  */
 enum {
 	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX + 2 * RN_ROCIND_WIRES_MAX,
@@ -24,8 +24,8 @@ enum {
 
 struct rn_rocind {
 	int sock;
-	/* rocind has ended or announced its end, or one of its messages was not valid.
-	 * From then on no more messages are sent to it.
+	/* rocind has ended, or has said that it will, or has sent a message that is not
+	 * valid. Nothing is sent to it any more.
 	 */
 	bool gone;
 	bool takes_wires, takes_no_icrc;
@@ -37,7 +37,7 @@ struct rn_rocind {
 	struct rn_rocind_event event[RN_ROCIND_EVENT_MAX];
 };
 
-/* Buffer for an error text. */
+/* Where an error text is written. */
 struct rn_complaint {
 	char *err;
 	size_t err_len;

@@ -83,8 +83,8 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 				       "the path of rocind is too long");
 		return 0;
 	}
-	/* For a function of the program itself, dladdr() may return argv[0], which may
-	 * have no directory. Then it is of no use.
+	/* For a function of the program itself, dladdr() may return argv[0]. That is of
+	 * no use if it has no directory.
 	 */
 	if (dladdr((const void *)&rn_rocind_find, &here) && here.dli_fname &&
 	    strchr(here.dli_fname, '/') &&
@@ -100,7 +100,7 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
 }
 
 /* ------------------------------------------------------ starting the daemon */
-/* The descriptors that are needed to start a daemon: those that the daemon gets, and our
+/* Descriptors that are needed to start a daemon: those that it gets, and this process's
  * ends of the pipes.
  */
 struct launch {
@@ -108,7 +108,7 @@ struct launch {
 	int null_fd;
 	int ready_fd;
 	int say_fd; /* the daemon's standard error until the daemon replaces it */
-	/* our ends of the pipes whose other ends are @ready_fd and @say_fd */
+	/* this process's ends of the pipes whose other ends are @ready_fd and @say_fd */
 	int await_ready_fd, hear_fd;
 };
 
@@ -127,8 +127,8 @@ bool rn_rocind_is_idle_time(const char *value)
 	return len > 0 && len < 10 && strspn(value, "0123456789") == len;
 }
 
-/* Return: the value of ROCIN_IDLE_MS; NULL if it is not set or is not a number. A wrong
- * value must not keep the daemon from starting.
+/* Return: the value of ROCIN_IDLE_MS; NULL if it is not set or no such number, because a
+ * wrong value must not keep the daemon from starting.
  */
 static const char *idle_time(void)
 {
@@ -188,9 +188,10 @@ static int spawn_with_clean_environment(const struct launch *launch, const char 
 	return rc;
 }
 
-/* Read what the daemon's program wrote to its standard error, and make one line of it;
- * the dynamic linker, for instance, names a missing library there. Does not wait for more
- * text, because the program has ended or is late. Return: false if it wrote nothing.
+/* Read what the daemon's program has written to its standard error, and make one line of
+ * it. There the dynamic linker, for instance, names a missing library. Does not wait for
+ * more text, because the program has ended or is late. Return: false if it wrote
+ * nothing.
  */
 static bool read_said(int fd, char *said, size_t said_len)
 {
@@ -208,7 +209,7 @@ static bool read_said(int fd, char *said, size_t said_len)
 }
 
 /* Wait for the daemon's report, which comes as one write: a newline when it listens, an
- * error text when it cannot. (End of file alone would not be enough: a child that another
+ * error text when it cannot. (End of file would not do as a report: a child that another
  * thread forks meanwhile has a copy of the writing end.)
  *
  * Return: 0, -EIO (the error text is in @err), -ETIMEDOUT.
@@ -367,7 +368,9 @@ static int try_once(struct rn_rocind *r, const char *dir, const struct rn_compla
 		       dir);
 }
 
-/* Does the error @rc mean that no rocind listens, or only one that is about to end? */
+/* Return: true if the error @rc means that no rocind listens, or only one that is about
+ * to end.
+ */
 static bool is_absence(int rc)
 {
 	return rc == -ENOENT || rc == -ECONNREFUSED || rc == -ECONNRESET;
@@ -384,10 +387,10 @@ static int start_daemon(const char *wish, const char *dir, const struct rn_compl
 	return rn_rocind_start(path, dir, rn_rocind_timeout_ms(), c->err, c->err_len);
 }
 
-/* Try to connect until the deadline, and start rocind in between if @may_start is true.
- * It takes several attempts, since a daemon may end between any two steps, or another
- * process may have started one. The pauses grow, because starting and ending take a few
- * milliseconds.
+/* Try to connect until the deadline, and start rocind between two attempts if @may_start
+ * is true. Several attempts may be needed, because a daemon may end between any two
+ * steps, and another process may have started one. The pauses between attempts grow,
+ * because a daemon takes a few milliseconds to start or to end.
  */
 static int connect_until(struct rn_rocind *r, const char *wish, const char *dir,
 			 bool may_start, const struct rn_complaint *c)

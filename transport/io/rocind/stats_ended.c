@@ -20,11 +20,11 @@ enum {
 };
 
 /* Contents of the file. It is written by one pwrite(). A reader that sees only a part of
- * a write notices that @number and @number_again differ.
+ * that write notices it, because @number and @number_again differ.
  */
 struct ended {
 	uint32_t magic, version;
-	uint64_t number; /* number of additions so far */
+	uint64_t number; /* number of programs that were added so far */
 	uint64_t recent[RECENT];
 	struct {
 		char ibdev[32]; /* "": free */
@@ -57,7 +57,9 @@ static void read_file(int fd, struct ended *e)
 	e->version = VERSION;
 }
 
-/* Returns the sums of a device, or NULL. */
+/* Returns the sums of a device. If it has none, returns NULL or, with @create, a new
+ * entry (NULL if all are in use).
+ */
 static uint64_t *find_device(struct ended *e, const char *ibdev, bool create)
 {
 	for (unsigned i = 0; i < RN_ARRAY_SIZE(e->device); i++) {
@@ -78,8 +80,8 @@ static bool was_added(const struct ended *e, uint64_t inode)
 	return false;
 }
 
-/* Adds the counters of a page to the sums in @e. Return: false if there is nothing to be
- * added, because the page was added before or there is no room for its device.
+/* Adds the counters of a page to the sums in @e. Return: false if nothing was added,
+ * because the page was added before or there is no room for its device.
  */
 static bool add_page(struct ended *e, const char *ibdev, const struct rn_stats_page *page,
 		     uint64_t inode)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* stats_ended.h - the counters of programs that have ended, by device.
  *
- * The counters of a port must not decrease when a program that used the port ends. So
- * when rocind learns that a program has ended, it adds the program's counters to a file
- * in the runtime directory. The sums outlive rocind, and are lost only with that
- * directory. A reader adds the counters of the running programs (stats_pages.h).
+ * The counters of a port, which sysfs shows, must not decrease when a program that used
+ * the port ends. So when rocind learns that a program has ended, it adds the program's
+ * counters to a file in the runtime directory. The sums outlive rocind, and are lost
+ * only with that directory. A reader adds the counters of the running programs
+ * (stats_pages.h).
  *
  * Threads: any may read; one rocind writes.
  */

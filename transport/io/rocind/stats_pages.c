@@ -30,13 +30,12 @@ static unsigned utf8_len(const unsigned char *s)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);
 	}
-	/* valid: not longer than needed, at most U+10FFFF, and not half of a UTF-16 pair
-	 */
+	/* valid: as short as possible, at most U+10FFFF, and not half of a UTF-16 pair */
 	return code >= least[len] && code <= 0x10ffff && code >> 11 != 0x1b ? len : 0;
 }
 
-/* Makes safe a string that another program has written: terminates it, and replaces bytes
- * that are not text or would control a terminal.
+/* Makes a string safe that another program has written: terminates it, and replaces
+ * bytes that are no text or that would control a terminal.
  */
 static void clean_text(char *text, size_t size)
 {
@@ -50,7 +49,9 @@ static void clean_text(char *text, size_t size)
 	}
 }
 
-/* A record of any array of the page. It begins with a word that is 0 in a free record. */
+/* The form that records of QPs and of other objects have in common: the first word is 0
+ * in a free record.
+ */
 struct record {
 	uint32_t in_use;
 	uint8_t rest[68];
@@ -64,9 +65,9 @@ static_assert(offsetof(struct rn_stats_qp, qpn) == 0 &&
 	      "0 means a free record");
 
 /* Copies the records in use from the file @fd, from the offset @from on. @capacity:
- * number of records that the page says there are; if that is wrong, the end of the file
- * limits it. @count: out: number of records copied. Returns NULL if there is not enough
- * memory.
+ * number of records according to the page; if that is too large, copying ends at the end
+ * of the file. @count: out: number of records copied. Returns NULL if there is not
+ * enough memory.
  */
 static void *read_records(int fd, off_t from, uint32_t capacity, uint32_t *count)
 {
@@ -126,8 +127,8 @@ enum {
 	CHUNK = 64, /* number of records that are read at a time: 4.5 KiB */
 };
 
-/* Returns the number of QP records that the page @fd says there are; 0 if it is not a
- * statistics page.
+/* Returns the number of QP records that the page @fd has according to its header; 0 if
+ * it is not a statistics page.
  */
 static uint32_t qp_capacity(int fd)
 {
@@ -204,7 +205,7 @@ static int on_client(void *ctx, const struct rn_rocind_client *c)
 	list->client = grown;
 	grown += list->count++;
 	*grown = (struct rn_stats_client){ .id = *c };
-	/* A client without a readable page is listed as well, because it has a slot. */
+	/* A client whose page cannot be read is listed, too, because it has a slot. */
 	if (c->stats_fd >= 0) {
 		if (rn_stats_read(c->stats_fd, &grown->copy))
 			rn_stats_free(&grown->copy);

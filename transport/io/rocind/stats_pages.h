@@ -9,13 +9,13 @@
 /* --------------------------------------------------------- one stats page */
 /* A copy of another process's stats page.
  *
- * The page is read by pread() and checked, never mapped: its program may have another
- * version, be stopped, die, or truncate the page at any time.
+ * The page is read by pread() and checked, and never mapped, because its program may be
+ * of another version, and may stop, die, or truncate the page at any time.
  */
 
 struct rn_stats_copy {
-	/* The page. Its strings are terminated, and contain neither control characters
-	 * nor anything but UTF-8.
+	/* The page. Its strings are valid UTF-8 without control characters, and
+	 * NUL-terminated.
 	 */
 	struct rn_stats_page page;
 	/* Number of valid entries in page.counter, at most RN_STAT_COUNT. */
@@ -54,7 +54,7 @@ bool rn_stats_find_qp(int fd, uint32_t qpn, uint32_t *next, uint32_t *left,
 /* A client of rocind with its stats page. */
 
 struct rn_stats_client {
-	/* the program, as rocind lists it; its stats_fd is closed and set to -1 */
+	/* the program, as rocind lists it; stats_fd is closed already, and -1 */
 	struct rn_rocind_client id;
 	struct rn_stats_copy copy; /* all zero if the page cannot be read */
 };
@@ -78,8 +78,8 @@ int rn_stats_gather(struct rn_rocind *daemon, struct rn_stats_list *list, char *
 		    size_t err_len);
 void rn_stats_list_free(struct rn_stats_list *list);
 
-/* Finds in @list the entry that is about the same device and process as @client, an entry
- * of another list. Returns NULL if there is none.
+/* Finds in @list the program that uses the same device in the same process as @client,
+ * an entry of another list. Returns NULL if there is none.
  */
 const struct rn_stats_client *rn_stats_find(const struct rn_stats_list *list,
 					    const struct rn_stats_client *client);
