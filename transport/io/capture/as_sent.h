@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* as_sent.h - a packet of a super-packet as it has left, for captures. */
+/* as_sent.h - for captures: a packet of a super-packet in the form in which it has left
+ * the host.
+ */
 #ifndef RN_AS_SENT_H
 #define RN_AS_SENT_H
 
@@ -18,8 +20,8 @@ struct rn_as_sent {
 	uint8_t room[RN_PACKET_MAX + RN_ICRC_LEN];
 };
 
-/* Returns in @as packet number @i of @super, which @net has sent. @gso: rn_net.gso before
- * it did.
+/* Sets @as to packet number @i of @super, which @net has sent. @gso: value of rn_net.gso
+ * before it was sent.
  */
 static inline void rn_as_sent(struct rn_as_sent *as, const struct rn_net *net,
 			      const struct rn_super *super, bool gso, uint32_t i)

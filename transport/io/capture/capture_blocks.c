@@ -86,7 +86,7 @@ static const char *const objection_text[RN_OBJECTION_COUNT] = {
 	[RN_OBJECTION_INVALIDATE] = "request refused: its R_Key cannot be invalidated",
 };
 
-/* Return: a text about a packet that was counted in @stat. */
+/* Return: a text for a packet that has incremented the counter @stat. */
 static const char *counted_text(uint32_t stat)
 {
 	static const char *const text[RN_STAT_COUNT] = {
@@ -167,8 +167,8 @@ static int fault_words(const struct rn_diagnostic *r, char *text, size_t len)
 			what ? what : "met", r->key);
 }
 
-/* Write @diagnostic as text into @text; its contents may be invalid, as they come from
- * another process. Return: number of characters written, without the NUL.
+/* Write @diagnostic as text into @text. It comes from another process, so its contents
+ * may be invalid. Return: number of characters written, without the NUL.
  */
 static size_t diagnostic_text(const struct rn_diagnostic *diagnostic, char *text,
 			      size_t len)
@@ -232,8 +232,8 @@ void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_or
 	char program[32], text[200];
 
 	snprintf(program, sizeof(program), "%s", o->program);
-	/* Replace other characters than printable ASCII, which Wireshark and other
-	 * readers expect.
+	/* Wireshark and other readers expect printable ASCII, so other characters are
+	 * replaced.
 	 */
 	for (char *c = program; *c; c++)
 		if (*c < ' ' || *c > '~')

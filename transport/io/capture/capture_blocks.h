@@ -18,8 +18,8 @@ enum {
 	RN_CAPTURE_COMMENT_MAX = 600,
 	/* Linux cooked mode, DLT_LINUX_SLL: packets have no link-layer header, and the
 	 * header of this link type says the direction of a packet, in a classic capture
-	 * file too. (libpcap cannot read a file with two interfaces of type RAW, because
-	 * it compares the link type of one after mapping with that of the other before.)
+	 * file too. (Link type RAW would not do: libpcap cannot read a file with two
+	 * interfaces of that type.)
 	 */
 	RN_CAPTURE_LINK_TYPE = 113,
 	RN_CAPTURE_LINK_HDR = 16,
@@ -37,14 +37,14 @@ struct rn_capture_packet {
 	uint8_t frame[];
 };
 
-/**
+/* *
  * rn_capture_packet_new() - Put link, IP and UDP headers around a record's packet
  * @rec:	Record of kind RN_CAPTURE_PACKET, checked by the reader
  * @body:	Its rec->cap bytes
  *
- * If the record has only a part of the packet, what depends on the whole packet is not
- * known. Then the UDP checksum is 0, and the IPv4 identification of a received packet is
- * its position in its super-packet.
+ * If the record has only a part of the packet, the UDP checksum is 0, and the IPv4
+ * identification of a received packet is its position in its super-packet, because both
+ * would have to be computed from the whole packet.
  *
  * Return: a packet for free(), or NULL: no memory.
  */
@@ -82,8 +82,8 @@ void rn_capture_blocks_interface(struct rn_pcapng *p, const struct rn_capture_or
 void rn_capture_blocks_packet(struct rn_pcapng *p, uint32_t interface,
 			      const struct rn_capture_packet *packet, uint32_t snaplen);
 
-/* Write interface statistics. @packets: number of packets that are in the file; @missed:
- * number of packets that are not, because there was no memory for them.
+/* Write interface statistics. @packets: number of packets in the file. @missed: number
+ * of packets that are not in it, because there was no memory for them.
  */
 void rn_capture_blocks_statistics(struct rn_pcapng *p, uint32_t interface,
 				  uint64_t packets, uint64_t missed);

@@ -26,18 +26,19 @@ struct rn_capture_log {
 	struct rn_own_file file;
 	int fd;
 	rn_ns flush_due;
-	/* rn_capture_log_finish() was called: blocks are written at once from now on */
+	/* rn_capture_log_finish() was called, so blocks are written at once */
 	bool is_last;
 	uint64_t number; /* number of the last packet */
 	/* number of packets written, and of packets missed because there was no memory */
 	uint64_t written, missed;
-	uint64_t told;	  /* number of missed packets that the file already reports */
-	uint64_t counted; /* value of @written + @missed in the last statistics block */
+	uint64_t told; /* number of missed packets that the file reports already */
+	/* value of @written + @missed when the last statistics block was written */
+	uint64_t counted;
 	char path[RN_FREE_NAME_MAX];
 };
 
-/* Writes the buffered blocks to the file. If the disk is full, nothing more is written
- * from then on, and the program gets no error.
+/* Writes the buffered blocks to the file. When the disk is full, nothing is written any
+ * more, and the program gets no error.
  */
 void rn_capture_log_flush(struct rn_capture_log *log)
 {

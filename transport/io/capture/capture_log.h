@@ -3,9 +3,9 @@
  * file, in the process that has the device.
  *
  * The blocks are those of capture_blocks.h. A packet waits in memory until no more
- * diagnostics about it can come, and then becomes a block. Blocks wait until there are
- * some KiB of them, or until a flush. So the file (own_fd.h) ends with a complete block,
- * even if the program is killed.
+ * diagnostics (texts about single packets) can come for it, and then becomes a block.
+ * Blocks are written when there are some KiB of them, and by a flush. So the file
+ * (own_fd.h) always ends with a complete block, even if the program is killed.
  *
  * Threads: calls for one log must be serialised by a lock. A fork child must not call any
  * function for it.
@@ -17,8 +17,8 @@
 
 struct rn_capture_log;
 
-/* Does the name of the file end in .pcapng? If so, the caller uses this log, and tap.h
- * otherwise.
+/* Return: true if the name of the file ends in .pcapng. The caller uses this log for
+ * such names, and tap.h for others.
  */
 bool rn_capture_log_is_name(const char *path);
 
@@ -38,10 +38,8 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 /* Call rn_capture_log_finish(), and close the file. NULL is ignored. */
 void rn_capture_log_close(struct rn_capture_log *log);
 
-/**
- * rn_capture_log_put() - Append a packet
- * @rec:	The fields that rn_capture_put() requires, and cap, but not number
- * @body:	Its rec->cap bytes
+/* * rn_capture_log_put() - Append a packet @rec: Fields as rn_capture_put() requires,
+ * and cap @body: Its rec->cap bytes
  *
  * Return: the number of the packet; 0 if there was no memory, and then the packet is
  * counted as missed.
@@ -55,20 +53,20 @@ uint64_t rn_capture_log_put(struct rn_capture_log *log,
 void rn_capture_log_diagnostic(struct rn_capture_log *log, uint64_t number,
 			       const struct rn_diagnostic *diagnostic);
 
-/* Convert the packets so far to blocks. After that the caller must not pass diagnostics
- * about these packets.
+/* Convert the packets so far to blocks. The caller must not add diagnostics to these
+ * packets any more.
  */
 void rn_capture_log_release(struct rn_capture_log *log);
 
 /* Return: the time (CLOCK_MONOTONIC) at which the caller should call
  * rn_capture_log_flush(): a tenth of a second after the first block that is still
- * buffered; RN_NEVER if no block is buffered.
+ * buffered; RN_NEVER if none is.
  */
 rn_ns rn_capture_log_flush_due(const struct rn_capture_log *log);
 void rn_capture_log_flush(struct rn_capture_log *log);
 
-/* Convert all packets to blocks, write statistics, and flush, because the program may end
- * now. Blocks of packets that come later are written at once.
+/* Called when the program may end now: convert all packets to blocks, write statistics,
+ * and flush. Blocks of later packets are written at once.
  */
 void rn_capture_log_finish(struct rn_capture_log *log);
 

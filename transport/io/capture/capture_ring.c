@@ -223,8 +223,9 @@ static bool is_record(const struct rn_capture_reader *r, uint32_t off, uint64_t 
 	       rec->cap == sizeof(struct rn_diagnostic);
 }
 
-/* Copy the next record to private memory, and check the copy; the writer could change the
- * record in the ring at any time. Return: 0, or -EPROTO if the record is invalid.
+/* Copy the next record to private memory, and check the copy, because the writer could
+ * change the record in the ring at any time. Return: 0, or -EPROTO if the record is
+ * invalid.
  */
 static int load_record(struct rn_capture_reader *r)
 {
@@ -257,8 +258,8 @@ int rn_capture_peek(struct rn_capture_reader *r)
 		rc = load_record(r);
 		if (rc)
 			return rc;
-		/* A pad must be followed by a record: a writer that publishes nothing but
-		 * pads would keep the reader in this loop.
+		/* A pad must be followed by a record. Otherwise a writer that publishes
+		 * only pads would keep the reader in this loop.
 		 */
 		if (r->rec.kind == RN_CAPTURE_PAD && is_padded)
 			return -EPROTO;

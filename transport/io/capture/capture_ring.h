@@ -15,8 +15,8 @@
  * reader looks every few milliseconds.
  *
  * Neither end trusts what the other writes: each value is loaded once and checked. A
- * reader that finds an impossible value stops (-EPROTO); a writer that finds an
- * impossible head treats the ring as full, for good.
+ * reader that finds an impossible value stops (-EPROTO). A writer that finds an
+ * impossible head takes the ring as full from then on.
  *
  * Threads: each end belongs to one thread or one lock.
  */
@@ -54,11 +54,13 @@ struct rn_capture_record {
 	uint32_t len;  /* bytes of the packet on the wire, from BTH to ICRC */
 	uint32_t cap;  /* bytes of the body */
 	uint64_t time; /* CLOCK_REALTIME, ns */
-	/* number of the packet, from 1; missed packets are not counted */
+	/* number of the packet, from 1; packets that were missed have no number */
 	uint64_t number;
-	uint32_t qpn;	 /* number of the local queue pair; 0: not known */
-	uint32_t missed; /* number of packets that did not fit since the last record */
-	/* sent: IPv4 identification; received: position of the packet in its super-packet
+	uint32_t qpn; /* number of the local queue pair; 0: not known */
+	/* number of packets that were missed since the last record, for want of room */
+	uint32_t missed;
+	/* Sent packet: IPv4 identification. Received packet: its position in its
+	 * super-packet.
 	 */
 	uint16_t ip_id;
 	uint16_t reserved[3];
@@ -92,21 +94,22 @@ struct rn_capture_writer {
 	uint8_t *data;
 	uint32_t size;
 	uint64_t tail, published, head;
-	/* numbers of packets that were recorded and missed, ever */
+	/* total numbers of packets recorded and missed */
 	uint64_t packets, missed;
-	/* number of packets missed since the last one that was recorded */
+	/* number of packets missed since the last recorded one */
 	uint32_t missed_since;
-	/* a record did not fit, and the reader has not given back space since */
+	/* a record did not fit, and the reader has given back no space since */
 	bool is_full;
-	/* The reader has stored an impossible head. The ring counts as full from then on.
+	/* The reader has stored an impossible head, so the ring counts as full from now
+	 * on.
 	 */
 	bool is_broken;
 };
 
 /* Set up the writer's end of a ring. It continues behind the last record that an earlier
- * writer has published, because a successor of rocind takes over the rings of its
- * predecessor.
- * Return: 0 or -EPROTO (not a ring of this size, or not one that has been left in order).
+ * writer has published: a successor of rocind takes over the rings of its predecessor.
+ * Return: 0 or -EPROTO (not a ring of this size, or not one that has been left in
+ * order).
  */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 
@@ -126,18 +129,18 @@ int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size
 uint64_t rn_capture_put(struct rn_capture_writer *w, struct rn_capture_record *rec,
 			const void *body);
 
-/* Is the ring full? True if a record did not fit, and the reader has not given back
- * space since.
+/* Return: true if the ring is full: a record did not fit, and the reader has given back
+ * no space since.
  */
 bool rn_capture_is_full(struct rn_capture_writer *w);
 
-/* Count @packets as missed without trying to record them. The reader sees the count
+/* Count @packets as missed without trying to record them. The reader can see the count
  * at once.
  */
 void rn_capture_miss(struct rn_capture_writer *w, uint32_t packets);
 
-/* Make the records so far visible to the reader. The caller must have put all diagnostics
- * about a packet before.
+/* Make the records so far visible to the reader. All diagnostics about these packets
+ * must have been put before.
  */
 void rn_capture_publish(struct rn_capture_writer *w);
 
@@ -147,7 +150,7 @@ struct rn_capture_reader {
 	const uint8_t *data;
 	uint32_t size;
 	uint64_t tail, head;
-	/* number of bytes read that were not given back to the writer yet */
+	/* number of bytes that were read but not given back to the writer yet */
 	uint64_t passed;
 	bool has_record;
 	struct rn_capture_record rec; /* copy of the next record, without its body */
@@ -157,9 +160,10 @@ struct rn_capture_reader {
 /* Set up the reader's end. Return: 0 or -EPROTO (not a ring of this size). */
 int rn_capture_reader_init(struct rn_capture_reader *r, void *mem, uint32_t size);
 
-/* Copy the next record to @r->rec and @r->body. The copy is valid until
- * rn_capture_pass(), which skips the record. Return: 0, -EAGAIN (there is no record),
- * -EPROTO (the record is invalid, and the ring cannot be read any more).
+/* Copy the next record to @r->rec and @r->body, unless that was done already. The copy
+ * is valid until rn_capture_pass(), which goes on to the next record. Return: 0, -EAGAIN
+ * (there is no record), -EPROTO (the record is invalid, and the ring cannot be read any
+ * more).
  */
 int rn_capture_peek(struct rn_capture_reader *r);
 void rn_capture_pass(struct rn_capture_reader *r);

@@ -2,10 +2,10 @@
 /* net_capture.c - the layer that copies packets to captures; see net_capture.h.
  *
  * Packets are recorded in sinks: the rings of captures, and the log of this process. A
- * received packet is recorded at once, and published by the next call of receive(),
- * because by then all diagnostics about it have come. Diagnostics about a packet to be
- * sent come before the packet, while the device builds it; they are kept here until the
- * packet comes.
+ * received packet is recorded at once. The next call of receive() publishes it, because
+ * all diagnostics (texts about single packets) have come by then. Diagnostics about a
+ * packet to be sent come while the device builds it. They are kept here until the packet
+ * comes.
  *
  * While no sink has room, packets are only counted as missed.
  */
@@ -32,8 +32,8 @@ struct ring_sink {
 };
 
 struct sinks {
-	/* Bit sets of indices into `ring`. @rings: entries in use; @choosy: entries whose
-	 * filter excludes some packets.
+	/* Bit sets of indices into `ring`. @rings: entries in use. @choosy: entries
+	 * whose filter leaves out some packets.
 	 */
 	unsigned rings, choosy;
 	struct ring_sink ring[RN_CAPTURES_MAX];
@@ -51,25 +51,25 @@ struct ends {
 };
 
 enum wish {
-	NOBODY,	 /* no capture records any packet of these queue pairs */
-	NO_ROOM, /* a capture would record the packet, but no ring has room */
+	NOBODY,	 /* no capture wants packets of these queue pairs */
+	NO_ROOM, /* a capture wants the packet, but no ring has room */
 	WANTED,
 };
 
 enum {
-	/* Number of diagnostics that can wait for their packets: one for each packet of a
-	 * super-packet, and one more. Only behind a fault rule does a diagnostic wait for
-	 * longer than one super-packet.
+	/* Number of diagnostics that can wait for their packets: one for each packet of
+	 * a super-packet, and one more. A diagnostic waits longer only if a fault rule
+	 * holds its packet back.
 	 */
 	WAITING_MAX = RN_SUPER_SEGMENTS + 1,
 	/* offset of the source QPN in a packet with a DETH */
 	UD_SRC_QPN = RN_BTH_LEN + 5,
 	PASSED = 8,
-	LAST = 4, /* entries, which are enough for both directions of two connections */
+	LAST = 4, /* number of entries: enough for both directions of two connections */
 };
 
-/* A cached result of passed_rings(): the set of rings that are full and so miss packets
- * of this direction, destination and flow.
+/* A cached result of passed_rings(): the rings that would record packets of this
+ * direction, destination and flow, but are full.
  */
 struct passed {
 	struct rn_flow flow;
@@ -78,8 +78,8 @@ struct passed {
 	unsigned rings;
 };
 
-/* A cached result of a lookup: the number (@sender) of the local QP that sends packets
- * with this flow and this destination QP.
+/* A cached result of a lookup: the number @sender of the local QP that sends packets of
+ * this flow to the QP @dest.
  */
 struct sender {
 	struct rn_flow flow;
@@ -93,11 +93,12 @@ struct rn_capture {
 	void *host_ctx;
 	struct sinks sinks;
 
-	/* number of packets sent of a super-packet that has to be passed again */
+	/* Number of packets that were sent of a super-packet which will be passed again.
+	 */
 	uint32_t sent;
 
 	unsigned received; /* number of packets in the last batch from receive() */
-	/* no more diagnostics about the packets of the last batch will come */
+	/* all diagnostics about the packets of the last batch have come */
 	bool is_judged;
 	const uint8_t *packet[RN_RX_BATCH];
 	struct numbers number[RN_RX_BATCH];
@@ -119,8 +120,8 @@ static inline bool is_filtered_in(const struct rn_capture_filter *f,
 	return !f->qpn || f->qpn == ends->local || f->qpn == ends->remote;
 }
 
-/* Return: bit set of the rings whose filters include packets of the queue pairs @ends. If
- * it is empty, nothing more is done for the packet.
+/* Return: bit set of the rings whose filters include packets of the queue pairs @ends.
+ * If it is empty, the packet is not recorded in any of them.
  */
 static inline unsigned sinks_about(const struct sinks *s, const struct ends *ends)
 {
@@ -153,8 +154,8 @@ static int sinks_add(struct sinks *s, uint64_t id, int fd, uint32_t size,
 		   fd, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
-	/* A fork child does not inherit the mapping, because only this process may write
-	 * to the ring.
+	/* Only this process may write to the ring, so a fork child does not inherit the
+	 * mapping.
 	 */
 	(void)madvise(mem, rn_capture_ring_bytes(size), MADV_DONTFORK);
 	*r = (struct ring_sink){ .id = id, .filter = *filter };
@@ -195,7 +196,7 @@ static void sinks_end(struct sinks *s)
 	s->log = NULL;
 }
 
-/* Has no sink room for any packet? */
+/* Return: true if no sink (ring or log) has room for any packet. */
 static bool sinks_are_full(struct sinks *s)
 {
 	if (s->log)
@@ -206,7 +207,7 @@ static bool sinks_are_full(struct sinks *s)
 	return true;
 }
 
-/* Decide whether a packet is to be recorded. @rings: bit set of the rings whose filters
+/* Return: whether a packet is to be recorded. @rings: bit set of the rings whose filters
  * include the packet.
  */
 static enum wish sinks_wish(struct sinks *s, unsigned rings)
@@ -269,8 +270,8 @@ static void sinks_miss(struct sinks *s, unsigned rings, unsigned packets)
 		rn_capture_miss(&s->ring[__builtin_ctz(left)].ring, packets);
 }
 
-/* Make the records so far visible to readers. @is_final: no more diagnostics about these
- * packets will come, so the log can convert them to blocks.
+/* Make the records so far visible to readers. @is_final: all diagnostics about these
+ * packets have come, so the log can convert them to blocks.
  */
 static void sinks_publish(struct sinks *s, bool is_final)
 {
@@ -349,9 +350,9 @@ static __attribute__((noinline)) unsigned rings_about(struct rn_capture *c, bool
 	return sinks_about(&c->sinks, &ends);
 }
 
-/* Is @p the cached result for packets of this direction, destination and flow? For
- * received packets the flow is not compared, because their destination is a local QP and
- * so determines the rings.
+/* Return: true if @p is the cached result for packets of this direction, destination and
+ * flow. The flow is not compared for received packets, whose destination, a local QP,
+ * determines the rings.
  */
 static inline bool is_passed_so(const struct passed *p, bool is_sent, uint32_t dest,
 				const struct rn_flow *flow)
@@ -373,9 +374,9 @@ static __attribute__((noinline)) void learn_passed(struct rn_capture *c, struct 
 	c->is_passed = true;
 }
 
-/* Return: bit set of the rings that would record this packet, but are full. As long as
- * all rings are full, the result is cached for each connected queue pair, so that not
- * each packet costs a lookup when the packets of two queue pairs alternate.
+/* Return: bit set of the rings that would record this packet, but are full. While all
+ * rings are full, the result is cached for each connected queue pair, so that a lookup
+ * is not needed for each packet when packets of two queue pairs alternate.
  */
 static unsigned passed_rings(struct rn_capture *c, bool is_sent,
 			     const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
@@ -401,8 +402,8 @@ static void pass_by(struct rn_capture *c, bool is_sent, const struct rn_flow *fl
 	c->waiting = 0;
 }
 
-/* Return: how many of the @n received packets, counted from the first one, have the same
- * connected queue pair as destination.
+/* Return: how many of the @n received packets, from the first one on, go to the same
+ * connected queue pair.
  */
 static unsigned count_alike(const struct rn_rx *rx, unsigned n)
 {
@@ -448,7 +449,7 @@ static bool is_about(const struct rn_diagnostic *r, const uint8_t *pkt, uint32_t
 }
 
 /* Record the diagnostics about this packet that came while the device built it. @number:
- * the numbers of the packet in the sinks; a sink in which it has none gets no
+ * the numbers of the packet in the sinks. A sink in which it has no number gets no
  * diagnostics.
  */
 static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
@@ -466,13 +467,13 @@ static void tell_waiting(struct rn_capture *c, const uint8_t *pkt, uint32_t len,
 	c->waiting = kept;
 }
 
-/* A part of a super-packet, which has been sent: its packets from @first to @end. */
+/* A part of a super-packet that was sent: its packets from @first to @end - 1. */
 struct sent_part {
 	const struct rn_super *super;
 	uint32_t first, end;
 	bool gso;
-	/* a time before they were transmitted; with a later one a packet could seem to be
-	 * received before it was sent
+	/* Time before the packets were passed to the back end. With a later one, a
+	 * packet could seem to be received before it was sent.
 	 */
 	uint64_t time;
 };
@@ -497,7 +498,9 @@ static void record_part(struct rn_capture *c, const struct sent_part *part,
 	}
 }
 
-/* Drop the diagnostics about the packets of @super, which no capture records. */
+/* Drop the diagnostics that wait for the packets of @super, because no capture records
+ * these.
+ */
 static void forget_super(struct rn_capture *c, const struct rn_super *super)
 {
 	static const struct numbers nowhere;
@@ -506,7 +509,7 @@ static void forget_super(struct rn_capture *c, const struct rn_super *super)
 		tell_waiting(c, super->data + at, super->seg_len, &nowhere);
 }
 
-/* Return: the packets of @super from @first to @end. */
+/* Return: the packets of @super from @first to @end - 1. */
 static struct rn_super part_of(const struct rn_super *super, uint32_t first, uint32_t end,
 			       bool gso)
 {
@@ -544,8 +547,8 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	c->sent = err == -EAGAIN ? c->inner->sent : 0;
 	if (err && (err != -EAGAIN || c->sent == first))
 		return err;
-	/* The peer may answer the packets that were sent before the rest of the
-	 * super-packet is sent, so these packets are captured now.
+	/* The peer may answer these packets before the rest of the super-packet is sent,
+	 * so they are recorded now.
 	 */
 	part = part_of(super, first, err ? c->sent : super->count, gso);
 	if (is_passed) {
@@ -563,7 +566,7 @@ static int capture_transmit(void *ctx, const struct rn_super *super)
 	return err;
 }
 
-/* Record a packet that is never on the wire, with the reason. */
+/* Record a packet that never gets to the wire, and the reason. */
 static void record_unsent(struct rn_capture *c, const struct rn_fault_news *news)
 {
 	unsigned sent = news->what.is_sent ? RN_CAPTURE_SENT : 0;
@@ -625,8 +628,8 @@ static void record_batch(struct rn_capture *c, const struct rn_rx *rx, unsigned 
 	}
 }
 
-/* Record a batch of @n received packets, or count it as missed. Return: @n. The function
- * is not inlined, because it needs many registers and most calls of receive() find no
+/* Record a batch of @n received packets, or count it as missed. Return: @n. Not inlined
+ * into receive(), because it needs many registers, and most calls of receive() find no
  * packets.
  */
 static __attribute__((noinline)) int take_batch(struct rn_capture *c,
@@ -661,8 +664,8 @@ static unsigned find_received(const struct rn_capture *c, const struct rn_rx *rx
 		i++;
 	if (i < c->received || rx->len < RN_BTH_LEN)
 		return i;
-	/* A fault rule may have copied the packet, so compare headers. Of two packets
-	 * with equal headers, the later one is used.
+	/* A fault rule may have copied the packet, so headers are compared. If two
+	 * packets have equal headers, the later one counts.
 	 */
 	for (i = c->received; i > 0; i--)
 		if (c->packet[i - 1] && memcmp(c->bth[i - 1], rx->data, RN_BTH_LEN) == 0)
@@ -711,7 +714,7 @@ void rn_capture_fault(struct rn_capture *c, const struct rn_fault_news *news)
 int rn_capture_add(struct rn_capture *c, uint64_t id, int fd, uint32_t size,
 		   const struct rn_capture_filter *filter)
 {
-	c->received = 0; /* the numbers of the last batch are not valid for a new ring */
+	c->received = 0; /* the numbers of the last batch do not apply to a new ring */
 	return sinks_add(&c->sinks, id, fd, size, filter);
 }
 

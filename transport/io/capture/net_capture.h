@@ -2,9 +2,9 @@
 /* net_capture.h - a layer in front of the back end, which copies every packet of a device
  * to its captures.
  *
- * It passes packets on unchanged. Each capture has a ring (capture_ring.h); a slow
- * reader misses packets, and the device never waits for it. The process itself may keep
- * a log (capture_log.h).
+ * The layer passes packets on unchanged. Each capture has a ring (capture_ring.h). If
+ * its reader is slow, packets are missing in the capture; the device never waits. The
+ * process itself may also keep a log (capture_log.h).
  *
  * Threads: all calls are made under the lock of the engine that owns the layer.
  */
@@ -21,16 +21,18 @@ enum {
 
 /* Which packets a capture records, and how much of each. */
 struct rn_capture_filter {
-	/* QPN of a queue pair whose packets, sent or received, are recorded; 0: of any */
+	/* Only packets that this queue pair sends or receives are recorded; 0: those of
+	 * all.
+	 */
 	uint32_t qpn;
 	/* number of bytes of a packet that are recorded, from the BTH on; 0: all */
 	uint32_t snaplen;
 };
 
-/* Functions of the device, called under its lock. */
+/* Functions of the device. Called with the lock of the engine held. */
 struct rn_capture_host {
-	/* Return: number of the local QP that is connected to @dest_qpn and sends to it
-	 * with @flow; 0 if there is none.
+	/* Return: the number of the local QP that is connected to @dest_qpn and sends to
+	 * it with the flow @flow; 0 if there is none.
 	 */
 	uint32_t (*sender)(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
 	/* Return: number of the QP that the local QP @qpn is connected to, or 0. */
@@ -70,7 +72,9 @@ void rn_capture_remove(struct rn_capture *c, uint64_t id);
 /* From now on also record all packets in @log, which this layer then owns. */
 void rn_capture_set_log(struct rn_capture *c, struct rn_capture_log *log);
 
-/* Is there neither a capture nor a log? Then the layer can be removed. */
+/* Return: true if there is neither a capture nor a log, so that the layer can be
+ * removed.
+ */
 bool rn_capture_is_idle(const struct rn_capture *c);
 
 /**
@@ -84,15 +88,14 @@ bool rn_capture_is_idle(const struct rn_capture *c);
 void rn_capture_diagnostic(struct rn_capture *c, const struct rn_diagnostic *diagnostic,
 			   const struct rn_rx *rx);
 
-/* Make all records visible to the readers of captures. The caller will pass no more
- * diagnostics about the packets received last. The next receive() does this, too.
+/* Make all records visible to the readers of captures. Called when no more diagnostics
+ * about the packets received last will come. The next receive() does the same.
  */
 void rn_capture_flush(struct rn_capture *c);
 
 /* Show in captures what a fault rule has done to a packet: as a diagnostic of the packet
- * or, if the packet never gets to the wire (is_unsent), by recording it. A fault layer in
- * front of this layer reports the fault by rn_fault_host.tell. If @c is NULL, does
- * nothing.
+ * or, if the packet never gets to the wire (is_unsent), by recording it. Called by
+ * rn_fault_host.tell of a fault layer in front of this one. Does nothing if @c is NULL.
  */
 void rn_capture_fault(struct rn_capture *c, const struct rn_fault_news *news);
 

@@ -20,8 +20,8 @@ enum {
 	HOPS_DEFAULT = 64,
 };
 
-/* Return: the one's complement sum of @sum and the 16-bit words at @p; an odd last byte
- * is padded with zero.
+/* Return: the one's complement sum of @sum and the 16-bit words at @p. If @len is odd, a
+ * zero byte is added.
  */
 static uint32_t sum16(uint32_t sum, const uint8_t *p, size_t len)
 {
@@ -221,8 +221,8 @@ static size_t begin_block(struct rn_pcapng *p, enum block type)
 	return at;
 }
 
-/* End the block that begins at the offset @at: write its length at its start and its end.
- * A block that did not fit into memory is removed completely.
+/* End the block that begins at the offset @at: write its length at its start and its
+ * end. If there was not enough memory for the block, all of it is removed.
  */
 static void end_block(struct rn_pcapng *p, size_t at)
 {

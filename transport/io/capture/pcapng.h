@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pcapng.h - writes parts of capture files: the IP and UDP headers that the kernel adds
- * to a packet or removes, and the blocks of a pcapng file. (libpcap can read these
- * blocks, but not write them.)
+/* pcapng.h - writes parts of capture files: the IP and UDP headers, which the kernel
+ * adds to a sent packet and removes from a received one, and the blocks of a pcapng
+ * file. (libpcap can read these blocks, but not write them.)
  *
  * A file is one section: a section header, an interface description before the first
  * packet of each interface, packets, and statistics when an interface ends. Times are in
@@ -37,9 +37,9 @@ enum {
 size_t rn_frame_headers(uint8_t *out, const struct rn_flow *f, uint16_t ip_id,
 			const uint8_t *payload, size_t len);
 
-/* Find the IPv4 identification of a received packet, which the socket does not report.
- * @place: position of the packet in its super-packet, from 0. Return: the identification
- * with which the ICRC of the packet is right; 0 if there is none.
+/* Find the IPv4 identification of a received packet, which the socket does not report:
+ * the one for which the ICRC of the packet is right. @place: position of the packet in
+ * its super-packet, from 0. Return: the identification; 0 if there is none.
  */
 uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t len,
 			uint16_t place);
@@ -48,7 +48,7 @@ uint16_t rn_frame_ip_id(const struct rn_flow *f, const uint8_t *packet, uint32_t
 struct rn_pcapng {
 	uint8_t *data;
 	size_t len, cap;
-	bool failed; /* out of memory, so the last block is missing */
+	bool failed; /* there was no memory, so the last block is missing */
 };
 
 /* Remove all blocks, but keep the memory of the buffer. */
@@ -71,15 +71,16 @@ struct rn_pcapng_packet {
 	uint32_t cap;	    /* number of bytes in @data */
 	const uint8_t *data;
 	bool is_outbound;
-	uint64_t missed;     /* number of packets that were missed just before this one */
+	/* number of packets that are missing directly before this one */
+	uint64_t missed;
 	uint32_t queue;	     /* queue number, written if it is not 0 */
 	const char *comment; /* comment of the packet in UTF-8, or NULL */
 };
 
 void rn_pcapng_packet(struct rn_pcapng *p, const struct rn_pcapng_packet *packet);
 
-/* Write interface statistics. @received: number of packets that the interface had,
- * including those that are missing in the file.
+/* Write interface statistics. @received: number of packets of the interface, including
+ * those that are missing in the file.
  */
 void rn_pcapng_statistics(struct rn_pcapng *p, uint32_t interface, uint64_t time,
 			  uint64_t received, uint64_t missed);

@@ -21,9 +21,9 @@
 
 enum {
 	SNAPLEN = 65535,
-	/* Bytes that are collected before a write. The record of a packet with a full
-	 * payload at a path MTU of 4096 has 4156 bytes, so one write is made for fifteen
-	 * of them.
+	/* Bytes that are collected before a write. A packet with a full payload at a
+	 * path MTU of 4096 takes a record of 4156 bytes, so there is one write for
+	 * fifteen of them.
 	 */
 	BUFFER = 65536,
 };
@@ -76,7 +76,7 @@ static bool find_symbols(struct tap_file *f)
 
 static bool load_libpcap(struct tap_file *f)
 {
-	/* names of libpcap: the one in Debian, then those elsewhere */
+	/* names of libpcap: on Debian, and elsewhere */
 	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1",
 					     "libpcap.so" };
 
@@ -122,8 +122,8 @@ static int start_dump(struct tap_file *f)
 	f->stream = fopencookie(f, "w", io);
 	if (!f->stream)
 		return -ENOMEM;
-	/* The stream gets no buffer. At exit() libc writes the buffers of streams without
-	 * taking their locks, while another thread may be recording.
+	/* The stream gets no buffer of its own. At exit() libc writes out the buffers of
+	 * streams without taking their locks, while another thread may be recording.
 	 */
 	(void)setvbuf(f->stream, NULL, _IONBF, 0);
 	f->pcap = f->api.open_dead(DLT_RAW, SNAPLEN, PCAP_TSTAMP_PRECISION_NANO);
@@ -232,7 +232,7 @@ static void after_records(struct rn_tap *t)
 		rn_tap_flush(t);
 }
 
-/* Record the packets of @super from @first to @end. */
+/* Record the packets of @super from @first to @end - 1. */
 static void record_super(struct rn_tap *t, const struct rn_super *super, uint32_t first,
 			 uint32_t end, bool gso)
 {
@@ -257,8 +257,8 @@ static int tap_transmit(void *ctx, const struct rn_super *super)
 	t->net.alone_at = t->inner->alone_at;
 	if (err && err != -EAGAIN)
 		return err;
-	/* The peer may answer the packets that were sent before the rest of the
-	 * super-packet is sent, so these packets are recorded now.
+	/* The peer may answer these packets before the rest of the super-packet is sent,
+	 * so they are recorded now.
 	 */
 	record_super(t, super, first, err ? t->net.sent : super->count, gso);
 	after_records(t);
@@ -337,8 +337,7 @@ rn_ns rn_tap_flush_due(const struct rn_tap *t)
 
 void rn_tap_flush(struct rn_tap *t)
 {
-	/* If the disk is full, the capture ends early, without an error for the program.
-	 */
+	/* When the disk is full, the capture ends, without an error for the program. */
 	write_buffer(t->file);
 	t->flush_due = RN_NEVER;
 }

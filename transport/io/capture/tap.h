@@ -40,8 +40,7 @@ void rn_tap_close(struct rn_tap *t);
 struct rn_net *rn_tap_net(struct rn_tap *t);
 
 /* Return: the time (CLOCK_MONOTONIC) at which the caller should call rn_tap_flush(),
- * within a second of the first record that is still buffered; RN_NEVER if no record is
- * buffered.
+ * within a second of the first record that is still buffered; RN_NEVER if none is.
  */
 rn_ns rn_tap_flush_due(const struct rn_tap *t);
 void rn_tap_flush(struct rn_tap *t);

@@ -18,19 +18,19 @@
 /* -------------------------------------------------------------- fates of packets */
 enum {
 	BUCKETS = 256,
-	/* Maximum number of streams (see struct stream). If there are more, the oldest is
-	 * dropped. So many streams take 9 MB.
+	/* Maximum number of streams (see struct stream). If there are more, the oldest
+	 * is dropped. This number of streams takes 9 MB.
 	 */
 	STREAMS_MAX = 8192,
-	/* Number of PSNs, counted back from the newest one, for which a stream counts how
-	 * often each has passed. Retransmitted packets lie within the send window, which
+	/* A stream counts how often each PSN has passed, for this number of PSNs back
+	 * from the newest one. Retransmitted packets lie within the send window, which
 	 * is smaller.
 	 */
 	RECENT = 1024,
 };
 
-/* A stream: the requests of one queue pair in one direction, or its responses. All
- * packets of a stream are counted together.
+/* A stream: the requests of one queue pair in one direction, or its responses. Its
+ * packets are counted together.
  */
 struct stream {
 	LIST_ENTRY(stream) in_bucket;
@@ -125,8 +125,8 @@ static struct stream *find_stream(struct rn_fault_fates *f, uint32_t qpn, uint32
 	return s;
 }
 
-/* Reset the counts of a stream if its first PSN has changed, since it belongs to another
- * connection then.
+/* Called with the first PSN of a stream's connection. If it has changed, the stream
+ * belongs to another connection now, and its counts start again.
  */
 static void begin_connection(struct stream *s, uint32_t first)
 {
@@ -139,8 +139,8 @@ static void begin_connection(struct stream *s, uint32_t first)
 	memset(s->times, 0, sizeof(s->times));
 }
 
-/* Count a packet whose PSN is @offset, relative to the first PSN of the connection.
- * Return: how often a packet with this PSN has passed before.
+/* Count a packet. @offset: its PSN, relative to the first PSN of the connection. Return:
+ * how often a packet with this PSN has passed before.
  */
 static uint64_t count_time(struct stream *s, uint32_t offset)
 {
@@ -204,8 +204,8 @@ static uint64_t draw_next(uint64_t *state)
 	return x * 0x2545f4914f6cdd1dull;
 }
 
-/* Mix a seed with a stream number, so that neighbouring seeds give unrelated sequences.
- * Return: the result, never 0.
+/* Return: a number, never 0, that is mixed from a seed and the number of a stream, so
+ * that neighbouring seeds give unrelated sequences.
  */
 static uint64_t stream_seed(uint64_t seed, uint64_t stream)
 {
@@ -322,8 +322,8 @@ static bool matches_packet(const struct rn_fault_rule *r, const struct rn_fault_
 	       (!r->has_psn || is_psn_in(r, p->psn));
 }
 
-/* Do the conditions nth and every of the rule select the present packet? Its number among
- * the packets that match the other conditions is @r->seen.
+/* Return: true if the conditions nth and every of the rule select the present packet,
+ * which is number @r->seen among those that match the other conditions.
  */
 static bool is_its_turn(const struct rn_fault_rule *r)
 {
@@ -342,8 +342,8 @@ static bool decide_hit(struct rn_fault_rule *r, const uint64_t *fate)
 	r->seen++;
 	if (!is_its_turn(r))
 		return false;
-	/* The random number is drawn also if the limit on hits has been reached, so that
-	 * the limit does not change the sequence of random numbers.
+	/* A random number is drawn even if no further packet may be hit, so that the
+	 * limit on hits does not change the sequence of random numbers.
 	 */
 	if (r->chance < MILLION &&
 	    (throw_dice(&r->dice, fate) >> 32) % MILLION >= r->chance)
@@ -407,7 +407,7 @@ bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p)
 }
 
 /* Return: the offset in bytes of the header @header in a packet with @opcode. Headers
- * follow each other in the order of opcode.h.
+ * are in the order of their flags in opcode.h.
  */
 static uint32_t find_header(uint8_t opcode, uint32_t header)
 {

@@ -3,9 +3,9 @@
  * rules from text, and evaluates them for one packet after another. rocin-fault(5)
  * describes the language.
  *
- * Every packet is compared with every rule, whatever other rules do to it, so that rules
- * and their random numbers do not affect each other. The same seed, rules and packets
- * give the same verdicts, whatever packets came before: see rn_fault_fate().
+ * Every packet is compared with every rule, whatever other rules do to the packet. So
+ * rules, and their random numbers, do not affect each other. The same seed, rules and
+ * packets give the same verdicts, whatever packets came before: see rn_fault_fate().
  *
  * Threads: no hidden state; a set of rules belongs to one thread at a time.
  */
@@ -35,7 +35,7 @@ enum rn_fault_dir {
 
 enum rn_fault_act {
 	RN_FAULT_DROP,
-	RN_FAULT_DUPLICATE, /* send @copies additional copies of the packet */
+	RN_FAULT_DUPLICATE, /* send the packet and @copies more copies of it */
 	RN_FAULT_DELAY,	    /* send the packet later by @time */
 	RN_FAULT_REORDER,   /* send the packet behind the next @places packets */
 	RN_FAULT_CORRUPT,   /* change one byte of the packet */
@@ -86,9 +86,9 @@ struct rn_fault_rule {
 	/* RN_FAULT_FAIL: index of the verbs call in rn_fault_calls */
 	uint32_t call;
 
-	/* The next five members say which of the matching packets are hit: those with
-	 * number @nth to @nth_last; of these, every @every-th; each of these with the
-	 * probability @chance; and at most @count in all.
+	/* The next five members say which of the matching packets are hit: of the
+	 * packets @nth to @nth_last, every @every-th, each of these with the probability
+	 * @chance, and at most @count in all.
 	 */
 	/* First and last of the matching packets that can be hit, counted from 1;
 	 * @nth_last 0: there is no last one.
@@ -100,14 +100,14 @@ struct rn_fault_rule {
 
 	enum rn_fault_act act;
 	uint32_t copies;
-	/* DELAY: the delay of the packet; CUT: time until the link is up again, or 0: it
-	 * is up again when the rule is removed.
+	/* DELAY: the delay of the packet. CUT: time until the link is up again; 0: it is
+	 * up again when the rule is removed.
 	 */
 	rn_ns time;
 	uint32_t places;
 	bool has_at;
 	/* CORRUPT: offset in bytes, counted from the BTH; if negative, from the end of
-	 * the packet, -1 being the last byte of the ICRC.
+	 * the packet: -1 is the last byte of the ICRC.
 	 */
 	int32_t at;
 	/* CORRUPT: value that is XORed into the byte; 0: invert one bit, chosen at random
@@ -122,16 +122,17 @@ struct rn_fault_rule {
 	struct rn_fault_change change[RN_FAULT_SETS_MAX];
 
 	unsigned number; /* number of the rule in its text, from 0 */
-	/* there are no conditions on packets, so CUT begins at once */
+	/* the rule has no conditions on packets, so that CUT takes effect at once */
 	bool is_unconditional;
 	/* hash of the rule's text, which identifies the same rule in another set */
 	uint64_t id;
 
 	uint64_t seen; /* number of packets that matched the conditions so far */
 	uint64_t hits;
-	/* Random numbers for @chance and for @at. If packets have a fate
-	 * (rn_fault_fate()), these are seeds, from which they are computed together with
-	 * the fate; otherwise these are the states of random number generators.
+	/* Random numbers for @chance and for @at. For packets that have a fate
+	 * (rn_fault_fate()), these are seeds, from which the numbers are computed
+	 * together with the fate. Otherwise these are the states of random number
+	 * generators.
 	 */
 	uint64_t dice, where;
 };
@@ -151,8 +152,8 @@ struct rn_fault_packet {
 	uint32_t qpn; /* number of the local QP; 0: not known */
 	/* number of that QP in the order of creation, from 1; 0: not known */
 	uint32_t qp;
-	/* True: random numbers for the packet are computed from @fate; false: they are
-	 * drawn one after the other.
+	/* True: random numbers for the packet are computed from @fate (rn_fault_fate());
+	 * false: they are drawn one after the other.
 	 */
 	bool has_fate;
 	uint64_t fate;
@@ -224,7 +225,7 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
  * decimal point is a comma.
  */
 
-/* Are the bytes equal to @word? */
+/* Return: true if the bytes are the word @word. */
 static inline bool rn_fault_is_word(const char *s, size_t len, const char *word)
 {
 	return rn_token_is((struct rn_token){ s, len }, word);
@@ -255,21 +256,21 @@ void rn_fault_rules_select(struct rn_fault_rules *rules, const char *dev, int32_
 void rn_fault_rules_append(struct rn_fault_rules *rules,
 			   const struct rn_fault_rules *more);
 
-/* For each rule of @rules that is also in @old, copy from there its counts and the states
- * of its random numbers.
+/* For each rule of @rules that is also in @old, take over from there its counts and the
+ * states of its random numbers.
  */
 void rn_fault_rules_carry(struct rn_fault_rules *rules, const struct rn_fault_rules *old);
 
-/* Does any rule compare the local QP of a packet? */
+/* Return: true if a rule has a condition on the local QP of a packet. */
 bool rn_fault_rules_want_qp(const struct rn_fault_rules *rules);
 
-/* Does any rule for packets use random numbers? */
+/* Return: true if a rule for packets uses random numbers. */
 bool rn_fault_rules_have_chance(const struct rn_fault_rules *rules);
 
-/* Does any rule hit packets? */
+/* Return: true if a rule affects packets. */
 bool rn_fault_rules_meet_packets(const struct rn_fault_rules *rules);
 
-/* Does any rule make verbs calls fail? */
+/* Return: true if a rule makes verbs calls fail. */
 bool rn_fault_rules_meet_calls(const struct rn_fault_rules *rules);
 
 /* -------------------------------------------------------------- evaluating rules */
@@ -285,8 +286,8 @@ int rn_fault_judge_call(struct rn_fault_rules *rules, uint32_t call);
 
 /* -------------------------------------------------------------- fates of packets */
 /* The fate of a packet is a number from which the random numbers for the packet are
- * computed. In another run of the program the same packet has the same fate, so the same
- * seed has the same effect on it.
+ * computed. In another run of the program the same packet has the same fate, so that
+ * with the same seed the rules do the same to it.
  *
  * QPNs, PSNs, ports and the order of packets of several queue pairs differ from run to
  * run. The fate is computed from what stays the same: the number of the queue pair in the
@@ -302,8 +303,8 @@ enum {
 
 struct rn_fault_fates;
 
-/* Create the memory of streams and counts from which fates are computed. Return: NULL if
- * there is no memory.
+/* Allocate what fates are computed from: the streams of packets seen so far, and counts.
+ * Return: NULL if there is no memory.
  */
 struct rn_fault_fates *rn_fault_fates_new(void);
 void rn_fault_fates_free(struct rn_fault_fates *fates);
@@ -311,17 +312,16 @@ void rn_fault_fates_free(struct rn_fault_fates *fates);
 /**
  * rn_fault_fate() - Compute the fate of packet @p, and count that it has passed
  * @first:	First PSN of the requests of its connection and direction;
- *		RN_FAULT_NO_PSN: not known, so the PSN of the first packet that passed
- *		stands for it
+ *		RN_FAULT_NO_PSN: not known; the PSN of the first packet that passed
+ *		is used
  *
  * If there is no memory for a new queue pair, all its packets have the same fate.
  */
 uint64_t rn_fault_fate(struct rn_fault_fates *fates, const struct rn_fault_packet *p,
 		       uint32_t first);
 
-/* Does the packet belong to the traffic of the peer's requests? That is so if it is a
- * request of the peer or our response to one; not if it is a request of ours or the
- * peer's response to it.
+/* Return: true if the packet is a request of the peer or this device's response to one;
+ * false if it is a request of this device or the peer's response to one.
  */
 bool rn_fault_is_of_peer(const struct rn_fault_packet *p);
 
@@ -335,9 +335,9 @@ enum {
 /* State of the ICRC of a packet that was changed. */
 enum rn_fault_icrc {
 	RN_FAULT_ICRC_KEPT, /* unchanged */
-	/* the ICRC must be computed again */
+	/* the ICRC must be computed again, because the packet was changed */
 	RN_FAULT_ICRC_STALE,
-	/* the ICRC is wrong on purpose and is not computed again */
+	/* the ICRC is wrong on purpose, and is left so */
 	RN_FAULT_ICRC_WRONG,
 };
 
@@ -346,17 +346,17 @@ enum rn_fault_icrc {
  */
 bool rn_fault_look(const uint8_t *pkt, uint32_t len, struct rn_fault_packet *p);
 
-/* Apply a CORRUPT or SET rule to a packet of @len bytes, BTH to ICRC. A byte or field
- * that the packet is too short to have is not changed. @fate: the fate of the packet, or
- * NULL. @icrc: state of the packet's ICRC, which is updated; RN_FAULT_ICRC_WRONG stays as
- * it is.
+/* Apply a CORRUPT or SET rule to a packet of @len bytes, BTH to ICRC. Nothing is changed
+ * if the packet is too short to have the byte or field. @fate: the fate of the packet,
+ * or NULL. @icrc: state of the packet's ICRC, which is updated; RN_FAULT_ICRC_WRONG
+ * stays as it is.
  */
 void rn_fault_edit(struct rn_fault_rule *rule, const uint64_t *fate, uint8_t *pkt,
 		   uint32_t len, enum rn_fault_icrc *icrc);
 
-/* Write a packet into @nak that acknowledges a request by @aeth. Its ICRC is right for
- * the IPv4 identification 0. @request: the request, of which at least the BTH is there;
- * @flow: addresses of the acknowledgement; @dest_qpn: QPN of the requester.
+/* Write into @nak a packet that answers @request with the AETH @aeth. Its ICRC is right
+ * for IPv4 identification 0. @request: the request, at least its BTH. @flow: addresses
+ * of the answer. @dest_qpn: QPN of the requester.
  */
 void rn_fault_answer(uint8_t nak[RN_FAULT_NAK_LEN], const uint8_t *request,
 		     const struct rn_flow *flow, uint32_t dest_qpn,

@@ -105,8 +105,9 @@ static int find_item(const char *name, size_t len)
 	return len == 4 && memcmp(name, "seed", 4) == 0 ? SEED_ITEM : -1;
 }
 
-/* Read one item "NAME=VALUE" of @len bytes into @spec. @seen: bit set of the items before
- * this one, which is added; no item may come twice. Return: false if the item is wrong.
+/* Read one item "NAME=VALUE" of @len bytes into @spec. @seen: bit set of the items so
+ * far, to which this one is added; no item may come twice. Return: false if the item is
+ * wrong.
  */
 static bool parse_item(const char *s, size_t len, struct rn_fault_spec *spec,
 		       unsigned *seen)

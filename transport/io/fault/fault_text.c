@@ -125,9 +125,9 @@ static bool is_same_letter(char c, char upper)
 	return c == upper || (upper >= 'A' && upper <= 'Z' && c == upper - 'A' + 'a');
 }
 
-/* Does the pattern of @len bytes at @s match the whole of @name? "*" stands for any text.
- * If the part of the pattern behind a star does not fit, the last star is made to cover
- * one character more, and the part is tried again.
+/* Return: true if the pattern of @len bytes at @s matches the whole of @name. "*" stands
+ * for any text. If the part of the pattern behind a star does not fit, the last star is
+ * made to cover one character more, and the part is tried again.
  */
 static bool is_like(const char *s, size_t len, const char *name)
 {
@@ -698,7 +698,10 @@ static int finish_rule(const struct cursor *c, struct rn_fault_rule *r, bool is_
 			unconditional = false;
 	r->is_unconditional = unconditional;
 	if (r->every > 1 && r->nth == r->nth_last)
-		r->nth_last = 0; /* hit the nth packet and every every-th one after it */
+		/* nth without a count: the nth packet and every @every-th one after it
+		 * are hit
+		 */
+		r->nth_last = 0;
 	if (r->act == RN_FAULT_SET && r->changes == 0)
 		return refuse_rule(c, "set without a field, such as bth.psn=7");
 	if (r->act == RN_FAULT_FAIL && r->call == UINT32_MAX)
@@ -869,8 +872,8 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		rn_fault_of_spec(&spec, rules);
 		return 0;
 	}
-	/* A single word with "=" that is neither a rule nor the short form is reported as
-	 * an error in the short form.
+	/* A single word with "=" that is neither a rule nor a list of probabilities is
+	 * reported as an error in the latter.
 	 */
 	if (!strpbrk(text, " \t\n;") && strchr(text, '=') &&
 	    rn_fault_rules_parse(text, "rule", rules, NULL, 0))

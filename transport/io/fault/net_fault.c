@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* net_fault.c - the layer that applies fault rules to packets; see net_fault.h.
  *
- * Each direction has two queues. A packet that may leave is in the queue "ready"; these
- * packets leave in order, as soon as the other side accepts them. So a full socket below
- * this layer changes when packets leave, but not which faults hit them. A packet that has
- * to wait is in the queue "held", which is sorted by time.
+ * Each direction has two queues. A packet that may leave is in the queue "ready", from
+ * which packets leave in order, as soon as the back end or the device accepts them. So a
+ * full socket of the back end changes when packets leave, but not which faults hit them.
+ * A packet that has to wait is in the queue "held", which is sorted by time.
  */
 #include "net_fault.h"
 
@@ -21,41 +21,43 @@
 #include "transport/io/host/clock.h"
 
 #define RETRY_AFTER RN_USEC(200) /* pause before a full socket is tried again */
-/* maximum wait of a packet for others that are to be sent before it */
+/* maximum wait of a packet that a rule has put behind others (reorder) */
 #define REORDER_WAITS RN_MSEC(10)
 
 enum {
 	HELD_MAX = 16 << 20, /* maximum bytes of packets that are held in one direction */
-	/* Maximum number of orders to the device (see struct pending) that can be queued
-	 * between two calls of receive().
+	/* Maximum number of orders to the device (struct pending) that can wait for the
+	 * next call of receive().
 	 */
 	ORDERS_MAX = 64,
 	ECN_CE = 3,
 };
 
 /* A packet in a queue. It waits for its time (@due), for other packets to leave first
- * (@behind), or until the other side accepts it.
+ * (@behind), or until the back end or the device accepts it.
  */
 struct item {
 	TAILQ_ENTRY(item) link;
 	rn_ns due;
-	/* Number of packets that are to leave before this one; 0: it does not wait for
-	 * other packets, but leaves at the time @due.
+	/* Number of packets that must leave before this one; 0: it does not wait for
+	 * others, but for the time @due.
 	 */
 	uint32_t behind;
 	struct rn_flow flow;
 	uint32_t sgid_index;
 	uint32_t len;
-	/* More than one packet if this is a super-packet of which the back end has sent a
-	 * part.
+	/* One packet, or more if the back end has sent a part of a super-packet and this
+	 * is the whole of it.
 	 */
 	uint32_t seg_len, count;
 	uint16_t gro_idx;
 	bool has_fate;
-	/* number from which its random numbers are computed, see rn_fault_fate() */
+	/* the fate of the packet, from which its random numbers are computed
+	 * (rn_fault_fate())
+	 */
 	uint64_t fate;
-	/* Number of a local QP if the packet acknowledges a request of the peer in place
-	 * of that QP, and its MSN is not known yet; otherwise 0.
+	/* Not 0: the packet is an acknowledgement of a request of the peer, sent in
+	 * place of the local QP with this number, and its MSN is still to be filled in.
 	 */
 	uint32_t answers_for;
 	uint8_t data[];
@@ -67,11 +69,11 @@ TAILQ_HEAD(list, item);
 struct queues {
 	struct list ready, held;
 	size_t held_bytes;
-	bool has_reordered; /* a packet in @held waits until others have gone first */
+	bool has_reordered; /* a packet in @held waits until others have left */
 };
 
-/* An order: an effect of a rule on the device itself, such as an error of a QP. It is
- * carried out in the next receive().
+/* An order: an effect of a rule on the device itself, such as an error of a QP. The next
+ * call of receive() carries it out.
  */
 struct pending {
 	enum rn_fault_order what;
@@ -85,12 +87,12 @@ struct rn_fault {
 	const struct rn_fault_host *host;
 	void *host_ctx;
 	struct queues queues[RN_FAULT_DIRS];
-	/* received packets that the device is using, until the next receive() */
+	/* received packets that the device is using until the next call of receive() */
 	struct list given;
 	bool wants_qp, wants_fate, has_counted;
 	struct rn_fault_fates *fates;
-	/* @inner has sent a part of the next super-packet. So the rest of that
-	 * super-packet passes unchanged.
+	/* @inner has sent a part of the next super-packet, so the rest of it passes
+	 * unchanged.
 	 */
 	bool has_begun;
 	bool is_cut;
@@ -101,7 +103,7 @@ struct rn_fault {
 	struct rn_fault_rules rules;
 };
 
-/* The combined effect of all rules that hit a packet. */
+/* The combined effect on one packet of all rules that hit it. */
 struct plan {
 	bool is_dropped;
 	uint32_t copies, places;
@@ -162,9 +164,9 @@ static void release_held(struct queues *q, struct item *it)
 	TAILQ_INSERT_TAIL(&q->ready, it, link);
 }
 
-/* Put a packet into the queue "held", where it waits until @it->due or until @it->behind
- * packets have gone first. If more than HELD_MAX bytes are held then, release packets
- * early, those that are due first.
+/* Put a packet into the queue "held", where it waits until the time @it->due or until
+ * @it->behind packets have left. If more than HELD_MAX bytes are held then, packets are
+ * released early, those that are due first.
  */
 static void hold_back(struct queues *q, struct item *it)
 {
@@ -192,8 +194,8 @@ static void release_due(struct queues *q, rn_ns now)
 		release_held(q, it);
 }
 
-/* Count that a packet leaves. If a packet in "held" waits for a number of packets to go
- * first, that number decreases, and at 0 the packet is released.
+/* Called when a packet leaves. If a packet in "held" waits for a number of packets to
+ * leave first, decrements that number, and releases the packet at 0.
  */
 static void go_ahead(struct queues *q)
 {
@@ -240,7 +242,7 @@ static void end_cut(struct rn_fault *f)
 	queue_order(f, RN_FAULT_ORDER_LINK_UP, 0);
 }
 
-/* Return: number of the local QP of a packet; 0: not known. */
+/* Return: number of the local QP that sends or receives a packet; 0: not known. */
 static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
 			const struct rn_flow *flow, const uint8_t *pkt, uint32_t len)
 {
@@ -253,8 +255,8 @@ static uint32_t find_qp(const struct rn_fault *f, enum rn_fault_dir dir,
 	return f->host ? f->host->sender(f->host_ctx, flow, dest) : 0;
 }
 
-/* Send a NAK to the sender of the packet @it, in place of its receiver. The sender is the
- * peer if @dir is RN_FAULT_RX; if @dir is RN_FAULT_TX, it is our own QP.
+/* Send a NAK to the sender of the packet @it, in place of its receiver. With @dir
+ * RN_FAULT_RX, the sender is the peer; with RN_FAULT_TX, it is a local QP.
  */
 static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 			  const struct item *it, uint8_t syndrome)
@@ -279,8 +281,8 @@ static void answer_sender(struct rn_fault *f, enum rn_fault_dir dir,
 	reply = qpn ? new_item(&flow, nak, sizeof(nak)) : NULL;
 	if (!reply)
 		return;
-	/* The MSN of this NAK depends on the packets before the request, which the device
-	 * has not handled yet. So close_answer() fills it in later.
+	/* The MSN of the NAK depends on packets before the request, which the device has
+	 * not handled yet. close_answer() fills it in later.
 	 */
 	reply->answers_for = dir == RN_FAULT_RX ? own : 0;
 	reply->sgid_index = f->host->sgid(f->host_ctx, &flow.src);
@@ -295,8 +297,8 @@ static bool is_reliable(uint8_t opcode)
 	       rn_opcode_class(opcode) == RN_CLASS_XRC;
 }
 
-/* Perform the rule @r on the packet @it: do at once what takes effect at once, and add
- * the rest to @plan.
+/* Apply the rule @r to the packet @it: what takes effect at once is done, and the rest
+ * is added to @plan.
  */
 static void apply_rule(struct rn_fault *f, enum rn_fault_dir dir, struct rn_fault_rule *r,
 		       struct item *it, struct plan *plan)
@@ -363,8 +365,8 @@ static void show_counts(struct rn_fault *f)
 	f->has_counted = false;
 }
 
-/* Fill in the MSN of @it, a NAK that is sent in place of a local QP. By now the device
- * has handled all packets before the request.
+/* Fill in the MSN of @it, a NAK that is sent in place of a local QP. The device has
+ * handled all packets before the request by now.
  */
 static void close_answer(const struct rn_fault *f, struct item *it)
 {
@@ -447,8 +449,8 @@ static enum rn_diagnostic_fault done_to(const struct plan *plan)
 						   : RN_DIAGNOSTIC_CHANGED;
 }
 
-/* Apply to the packet @it the rules whose bits are set in @verdict, and queue the packet,
- * unless they drop it. This function owns @it.
+/* Apply the rules whose bits are set in @verdict to the packet @it. Then queue the
+ * packet, unless they drop it. This function owns @it.
  */
 static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it,
 		      uint64_t verdict)
@@ -458,7 +460,7 @@ static void carry_out(struct rn_fault *f, enum rn_fault_dir dir, struct item *it
 	for (uint64_t left = verdict; left; left &= left - 1)
 		apply_rule(f, dir, &f->rules.rule[__builtin_ctzll(left)], it, &plan);
 	if (plan.is_dropped || f->is_cut) {
-		/* Send earlier packets first, so that a capture records them before the
+		/* Earlier packets are sent first, so that a capture has them before the
 		 * dropped packet.
 		 */
 		if (dir == RN_FAULT_TX)
@@ -524,8 +526,8 @@ static void set_fate(const struct rn_fault *f, struct item *it, const struct jud
 }
 
 /* ---------------------------------------------------------------------- transmit() */
-/* Send each packet of @super by itself, after applying the rules to it. Each gets the
- * ICRC that is right for a packet sent alone.
+/* Apply the rules to each packet of @super, and send it by itself, with the ICRC that is
+ * right for a packet that is sent alone.
  */
 static void send_split(struct rn_fault *f, const struct rn_super *super,
 		       const struct judged *judged)
@@ -569,8 +571,8 @@ static int pass_whole(struct rn_fault *f, const struct rn_super *super)
 {
 	int rc = f->inner->ops->transmit(f->inner->ctx, super);
 
-	/* The rules have been applied to these packets, and must not be applied to them a
-	 * second time. So they are accepted here even if the socket is full.
+	/* The rules have been applied to these packets, and must not be applied a second
+	 * time. So the packets are accepted even if the socket is full.
 	 */
 	if (rc == -EAGAIN && keep_whole(f, super))
 		rc = 0;
@@ -629,8 +631,8 @@ static int give_ready(struct rn_fault *f, struct rn_rx *rx)
 	return n;
 }
 
-/* Apply the rules to a batch of received packets. Return: true if the packets were queued
- * or dropped; false if all pass unchanged.
+/* Apply the rules to a batch of received packets. Return: true if packets were queued or
+ * dropped; false if the whole batch passes unchanged.
  */
 static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 {
@@ -662,7 +664,7 @@ static bool sort_out(struct rn_fault *f, const struct rn_rx *rx, int n)
 	return true;
 }
 
-/* Do what is due by time alone: give orders to the device, end a cut of the link, and
+/* Do what is due because of time: give orders to the device, end a cut of the link, and
  * release packets.
  */
 static void serve_due(struct rn_fault *f)
@@ -735,8 +737,8 @@ struct rn_fault_rules *rn_fault_rules(struct rn_fault *f)
 	return &f->rules;
 }
 
-/* Returns no connected socket in any case. A connected socket numbers the packets that go
- * through it, and rules may drop some of them.
+/* Returns "no connected socket" always: a connected socket numbers the packets that are
+ * sent through it, and rules may drop some of them before.
  */
 static struct rn_tx_socket fault_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)

@@ -36,19 +36,19 @@ struct rn_fault_news {
 	bool is_unsent; /* the packet was dropped before it was sent */
 };
 
-/* Functions that the device provides. They are called with the lock of the engine held.
- * None may be NULL, except @tell and those whose comment says so.
+/* Functions that the device provides. Called with the lock of the engine held. Those
+ * that may be NULL say so.
  */
 struct rn_fault_host {
 	rn_ns (*now)(void *ctx);
-	/* Return: number of the local QP that is connected to @dest_qpn and sends to it
-	 * with @flow; 0 if there is none.
+	/* Return: the number of the local QP that is connected to @dest_qpn and sends to
+	 * it with the flow @flow; 0 if there is none.
 	 */
 	uint32_t (*sender)(void *ctx, const struct rn_flow *flow, uint32_t dest_qpn);
 	/* Return: number of the QP that the local QP @qpn is connected to, or 0. */
 	uint32_t (*peer)(void *ctx, uint32_t qpn);
-	/* Return: which QP of the process @qpn is, in the order of creation and counted
-	 * from 1; 0: it is not a QP of this process.
+	/* Return: the position of the QP @qpn in the order in which this process has
+	 * created its QPs, from 1; 0: it is not a QP of this process.
 	 */
 	uint32_t (*place)(void *ctx, uint32_t qpn);
 	/* Return: the first PSN of the requests that the local QP @qpn sends or, if
@@ -63,7 +63,8 @@ struct rn_fault_host {
 	/* Return: index of @gid in the GID table; RN_GID_MAX: it is not there. */
 	uint32_t (*sgid)(void *ctx, const struct rn_gid *gid);
 	/* Carry out an order to the QP @qpn or, if @qpn is 0, to the link. Called at the
-	 * start of receive(), before packets are read, so it may call into the device.
+	 * start of receive(), before packets are read; so this function may call into
+	 * the device.
 	 */
 	void (*obey)(void *ctx, enum rn_fault_order order, uint32_t qpn);
 	/* Called after the rules' counts have changed, so that they can be published. */
@@ -96,9 +97,9 @@ struct rn_fault *rn_fault_new(struct rn_net *inner, bool has_begun, uint64_t *st
  */
 void rn_fault_free(struct rn_fault *f);
 
-/* Replace the rules by a copy of @rules. The caller has selected those for this device
- * (rn_fault_rules_select()). A rule that was there before continues with its counts.
- * Packets that wait are released.
+/* Replace the rules by a copy of @rules. The caller passes only rules for this device
+ * (rn_fault_rules_select()). A rule that was there before keeps its counts. Packets that
+ * are held back leave.
  */
 void rn_fault_set_rules(struct rn_fault *f, const struct rn_fault_rules *rules);
 
@@ -110,12 +111,14 @@ struct rn_net *rn_fault_net(struct rn_fault *f);
 /* Replace the back end by another one for the same device. */
 void rn_fault_set_inner(struct rn_fault *f, struct rn_net *inner);
 
-/* Return: the time at which the caller must call receive() next, even if no packet has
- * arrived; RN_NEVER if nothing waits.
+/* Return: the time by which the caller must call receive(), even if no packet has
+ * arrived; RN_NEVER if no packet is held back.
  */
 rn_ns rn_fault_due(const struct rn_fault *f, rn_ns now);
 
-/* Are there neither rules nor packets that wait? Then the layer can be removed. */
+/* Return: true if there are neither rules nor packets that are held back, so that the
+ * layer can be removed.
+ */
 bool rn_fault_is_idle(const struct rn_fault *f);
 
 #endif /* RN_NET_FAULT_H */
