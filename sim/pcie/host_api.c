@@ -10,9 +10,8 @@
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* Returns true if the simulation with these knobs changes nothing: it writes memory as
- * memcpy() does, and describes the device to the program as it would be described without
- * the simulation.
+/* Returns true if the simulation with these knobs changes nothing: memory is written as
+ * by memcpy(), and the device is described to the program as without the simulation.
  */
 static bool is_strict(const struct rn_pcie_knobs *k)
 {
@@ -33,13 +32,13 @@ static const struct rn_pcie_knobs *api_knobs(void)
 static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access)
 {
-	/* The program may have installed a SIGSEGV handler of its own meanwhile, so this
-	 * makes the guard's handler the first one again.
+	/* If the program has installed a SIGSEGV handler of its own meanwhile, puts the
+	 * library's handler in front of it again.
 	 */
 	(void)rn_guard_install();
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);
 
-	/* An on-demand region is left out: it may change its pages at any time, so the
+	/* The program may change the pages of an on-demand region at any time, so the
 	 * sanitizer cannot watch it.
 	 */
 	if (rc == 0 && access & RN_ACCESS_LOCAL_WRITE && !(access & RN_ACCESS_ON_DEMAND))

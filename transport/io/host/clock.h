@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* clock.h - the time: the clocks of the kernel, and how much longer than usual a peer may
- * take to answer.
+/* clock.h - reads the kernel's clocks, and the factor by which timeouts for a peer are
+ * longer than usual.
  *
  * Threads: any.
  */
@@ -32,8 +32,8 @@ static inline rn_ns rn_clock(clockid_t clock)
  */
 int rn_timeout_scale_read(uint32_t *scale, char *err, size_t err_len);
 
-/* Reads the factor as rn_timeout_scale_read() does, but without an error message. Return:
- * the factor; 1 if the variable has a wrong value.
+/* Return: the factor that rn_timeout_scale_read() reads; 1 if the variable has a wrong
+ * value, which is not reported.
  */
 uint32_t rn_timeout_scale(void);
 

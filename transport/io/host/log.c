@@ -18,9 +18,9 @@ static const char *const level_names[] = { "error", "warn", "info", "debug", "tr
 static_assert(RN_ARRAY_SIZE(level_names) == RN_LOG_LEVEL_COUNT, "one name per level");
 
 /* The setting of ROCIN_LOG, packed into one int so that one store makes it valid: the
- * level in the low 8 bits, TO_FILE if a file was named, and the descriptor above. UNREAD:
- * the environment was not read yet; SILENT: nothing is logged. If two threads read the
- * environment at the same time, the one that is later with its store discards its result.
+ * level in the low 8 bits, TO_FILE if a file was named, and the descriptor above.
+ * UNREAD: the environment was not read yet; SILENT: nothing is logged. If two threads
+ * read the environment at the same time, the first result stored counts.
  */
 enum {
 	UNREAD = -1,
@@ -30,8 +30,8 @@ enum {
 };
 static _Atomic int target = UNREAD;
 
-/* Write a line to @fd, without being a cancellation point. If @fd is a pipe whose reading
- * end is closed, the write raises SIGPIPE, which this function consumes.
+/* Write a line to @fd. This function is no cancellation point. If @fd is a pipe without
+ * a reader, the write raises SIGPIPE, which this function takes off the pending signals.
  */
 static void write_line(int fd, const char *line, size_t len)
 {
@@ -150,7 +150,7 @@ void rn_log(enum rn_log_level level, const char *fmt, ...)
 	len = vsnprintf(line + prefix, sizeof(line) - (size_t)prefix - 1, fmt, args);
 	va_end(args);
 	if (len >= 0) {
-		/* The message was cut off early enough to leave room for the newline. */
+		/* room for the newline was left when the message was cut off */
 		size_t end = strlen(line);
 
 		line[end] = '\n';

@@ -38,7 +38,9 @@ enum {
 void rn_log(enum rn_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Would rn_log(@level) write a line? A caller may ask before it prepares a message. */
+/* Return: true if rn_log() with @level would write a line. A caller may ask before it
+ * prepares a message.
+ */
 bool rn_log_on(enum rn_log_level level);
 
 /* Check a value of ROCIN_LOG without opening its file. Return: 0; or -EINVAL, with an
@@ -47,8 +49,8 @@ bool rn_log_on(enum rn_log_level level);
 int rn_log_check(const char *spec, char *err, size_t err_len);
 
 /* Return: the descriptor of the file in ROCIN_LOG=LEVEL:FILE, which the log owns; -1 if
- * nothing is logged, or to standard error. Opens the file if it is not open yet; for that
- * reason a daemon calls this before it changes its directory.
+ * nothing is logged, or to standard error. Opens the file if it is not open yet: a
+ * daemon calls this before it changes its directory.
  */
 int rn_log_file_fd(void);
 

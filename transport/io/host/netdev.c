@@ -40,7 +40,7 @@ struct discovery {
 	size_t err_len;
 };
 
-/* The properties of one interface that getifaddrs() reports, other than its addresses. */
+/* What getifaddrs() reports about one interface besides its addresses. */
 struct iface {
 	unsigned flags;
 	uint8_t mac[6];
@@ -78,9 +78,9 @@ static bool gid_parse(struct rn_gid *gid, const char *text, size_t len)
 	return inet_pton(AF_INET6, copy, gid->raw) == 1;
 }
 
-/* Does the entry of getifaddrs() belong to the interface @ifname? The name in an entry
- * may be like "eth0:1"; the part from the colon on is the label of an IPv4 address, and
- * is not compared.
+/* Return: true if the entry of getifaddrs() belongs to the interface @ifname. The name
+ * in an entry may be like "eth0:1". The part from the colon on is the label of an IPv4
+ * address, and is not compared.
  */
 static bool is_entry_of(const struct ifaddrs *ifa, const char *ifname)
 {
@@ -116,10 +116,10 @@ static bool has_address(const struct discovery *d, const char *ifname,
 	return false;
 }
 
-/* Can a socket be bound to the IPv6 address @want? No while duplicate address detection
- * runs, or if it has failed, unless the address is optimistic. getifaddrs() does not
- * report this; /proc/net/if_inet6 does, by flags of <linux/if_addr.h>. Without that file
- * (no /proc) every address counts as usable.
+/* Return: true if a socket can be bound to the IPv6 address @want. It cannot while
+ * duplicate address detection runs or if it has failed, unless the address is
+ * optimistic. getifaddrs() does not report this, but /proc/net/if_inet6 does, by flags
+ * of <linux/if_addr.h>. Without that file every address counts as usable.
  */
 static bool is_cleared(const struct rn_gid *want, uint32_t ifindex)
 {
@@ -253,9 +253,9 @@ static int add_listed_addresses(struct discovery *d, struct rn_netdev *dev,
 
 /* ---- GUIDs of devices ---- */
 
-/* Compute a hash that differs between hosts and between network namespaces. Containers of
- * one host have the same boot id but different namespaces; hosts cloned from one image
- * have different boot ids.
+/* Return: a hash that differs between hosts and between network namespaces. Containers
+ * of one host have the same boot id but different namespaces. Hosts that were cloned
+ * from one image have different boot ids.
  */
 static uint64_t hash_of_place(void)
 {
@@ -295,8 +295,8 @@ static bool read_salt(const char *path, uint64_t *salt)
 	return ok;
 }
 
-/* Writes a fresh number to a new file, and renames the file to @path. If another process
- * has created @path meanwhile, that one remains.
+/* Writes a new random number to a file, and gives the file the name @path. If another
+ * process has created @path meanwhile, that one stays.
  */
 static void make_salt(const char *path)
 {
@@ -335,9 +335,9 @@ static uint64_t guid_salt(void)
 
 /* Compute the node GUID. For an interface with a MAC address it is an EUI-64 as in IPv6,
  * but with 16 bits of a hash in place of ff:fe, because two devices may share an
- * interface, and two containers a MAC address. Otherwise it is a hash. A secret of the
- * user is part of the hash: anybody who knows a device's GUID can end connections in that
- * device's name.
+ * interface, and two containers a MAC address. Otherwise it is a hash. The hash contains
+ * a secret of the user, because anybody who can guess a device's GUID can end
+ * connections in that device's name.
  */
 static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface)
 {
@@ -348,7 +348,7 @@ static uint64_t node_guid(const struct rn_netdev *dev, const struct iface *iface
 
 	hash = rn_hash_bytes(hash, dev->ifname, strlen(dev->ifname));
 	hash = rn_hash_bytes(hash, &dev->gid[0], sizeof(dev->gid[0]));
-	/* Mixed twice, so that the GUID of one device cannot be computed from that of
+	/* Mixed twice, so that nobody can compute the GUID of one device from that of
 	 * another.
 	 */
 	hash = rn_random_mix(salt ^ rn_random_mix(hash));

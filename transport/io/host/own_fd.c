@@ -31,9 +31,10 @@ struct identity {
 };
 
 /* Which descriptors are kept, one bit for each, and the identity of each. Both are
- * changed with @lock held; the bits are also read without it. To compare the identity of
- * a kept descriptor, the lock is held, so that no other thread closes the descriptor and
- * keeps a new file under the same number in between. In a fork child the lock is free.
+ * changed with @lock held; the bits are also read without it. The lock is also held
+ * while the identity of a kept descriptor is compared, so that no other thread can close
+ * it and keep a new file under the same number meanwhile. In a fork child the lock is
+ * free.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t kept[WORDS];
@@ -182,7 +183,7 @@ void rn_fd_close(int fd)
 {
 	int cancel_state;
 
-	if (!rn_own_fd_forget(fd)) /* the number now belongs to a file of the program */
+	if (!rn_own_fd_forget(fd)) /* the number belongs to a file of the program now */
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	close(fd);
@@ -192,7 +193,7 @@ void rn_fd_close(int fd)
 /* ------------------------------------------------------------ output files */
 
 enum {
-	/* maximum number of further names to try after the name that was given */
+	/* maximum number of other names to try after the given one */
 	NAME_TRIES = 64,
 };
 

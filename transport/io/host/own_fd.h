@@ -2,12 +2,13 @@
 /* own_fd.h - the descriptors that Rocin opens in a program's process, and how they are
  * protected; and the files that it writes there.
  *
- * A program may close descriptors that it has not opened, for instance all from 3 on. If
- * the preloaded library (sim/kernel) intercepts the program's calls of close() and
- * similar functions, the descriptors that are kept here stay open, and to the program
- * they seem not to exist. A program that closes them by bare system calls may then open a
- * file of its own that gets the same number. So the inode of a kept descriptor is
- * recorded, and Rocin closes the descriptor only if its inode is still the same.
+ * A program may close descriptors that it has not opened, for instance all from 3 on.
+ * The preloaded library (sim/kernel), if there is one, intercepts the program's calls of
+ * close() and similar functions. Then the descriptors that are kept here stay open, and
+ * for the program they do not exist. A program that closes them by bare system calls may
+ * then open a file of its own that gets the same number. So the inode of a kept
+ * descriptor is recorded, and Rocin closes the descriptor only if its inode is still the
+ * same.
  *
  * Threads: any; rn_own_fd_next() is async-signal-safe.
  */
@@ -37,9 +38,8 @@ rn_own_fd_next_fn rn_own_fd_next;
  */
 typedef void rn_fd_watch_fn(rn_own_fd_next_fn *next);
 
-/* Keep @fd, that is, protect it from being closed by the program, until
- * rn_own_fd_forget() is called. The caller must do that before it calls close(). A
- * negative @fd is ignored. Return: @fd.
+/* Keep @fd: protect it from being closed by the program, until rn_own_fd_forget() is
+ * called. That must be done before close(). A negative @fd is ignored. Return: @fd.
  */
 int rn_own_fd_keep(int fd);
 
@@ -48,32 +48,32 @@ int rn_own_fd_keep(int fd);
  */
 bool rn_own_fd_forget(int fd);
 
-/* Is the number @fd still that of the file which Rocin keeps under it? Returns true also
- * if @fd is not kept. Costs a system call.
+/* Return: true if the number @fd still stands for the file that Rocin keeps under it,
+ * and also if @fd is not kept. Makes a system call.
  */
 bool rn_own_fd_is_there(int fd);
 
-/* Is rn_own_fd_is_there() true for all kept descriptors? Costs a system call for each of
- * them.
+/* Return: true if rn_own_fd_is_there() is true for all kept descriptors. Makes a system
+ * call for each of them.
  */
 bool rn_own_fd_all_there(void);
 
 /* --------------------------------------------- functions for any descriptor */
-/* Move @fd to a number above those of the three standard descriptors, because some
- * programs close and reopen these. Return: the new descriptor, which is close-on-exec;
- * @fd if it is above them already; -errno on failure, and then @fd is closed.
+/* Move @fd to a number above the three standard descriptors, because some programs close
+ * and reopen these. Return: the new descriptor, which is close-on-exec; @fd if it is
+ * above them already; -errno, and then @fd is closed.
  */
 int rn_fd_raise(int fd);
 
-/* Move a descriptor that a system call has just returned above the standard ones, and
- * keep it. Return: the new descriptor; -1 with errno on failure, also if @fd is negative
- * because the system call has failed.
+/* Move a descriptor that a system call has just returned above the three standard ones,
+ * and keep it. Return: the new descriptor; -1 with errno on failure. @fd may be -1, if
+ * the system call has failed; then this returns -1 with the same errno.
  */
 int rn_fd_own(int fd);
 
 /* Stop keeping @fd and close it, unless the number belongs to another file now. Not a
- * cancellation point. (close() is called rather than syscall(2): otherwise
- * ThreadSanitizer would mistake the next file with this number for the same one.)
+ * cancellation point. (It calls close(), not syscall(2): ThreadSanitizer would otherwise
+ * take the next file with this number for the same one.)
  */
 void rn_fd_close(int fd);
 

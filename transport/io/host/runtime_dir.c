@@ -56,7 +56,7 @@ static int make_private(const char *path, bool *is_foreign, char *err, size_t er
 	*is_foreign = false;
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return check_private(path, is_foreign, err, err_len);
-	/* -EPERM means that the directory is not private, see check_private(). */
+	/* -EPERM is reserved for a directory that is not private, see check_private(). */
 	return rn_fail(err, err_len, errno == EPERM ? -EACCES : -errno,
 		       "%s cannot be created: %m; set ROCIN_RUNTIME_DIR to a private "
 		       "directory",
@@ -92,9 +92,9 @@ static int use_explicit(const char *wish, char *dir, size_t dir_len, char *err,
 
 /* ---- Directories in a place for all users ---- */
 
-/* Return: the user ID of this process outside its user namespace. Users that have the
- * same ID inside, such as 0, have different ones outside: the root of a namespace is,
- * outside, the user who created the namespace.
+/* Return: the user ID of this process outside its user namespace. Different users may
+ * have the same ID inside, such as 0: outside, the root of a namespace is the user who
+ * has created the namespace.
  */
 static unsigned user_outside(void)
 {
@@ -109,9 +109,9 @@ static unsigned user_outside(void)
 	return found;
 }
 
-/* Find the directories NAME.* in @parent that this user owns and that are private. Write
- * the path of the one whose name sorts first to @dir. Return: 0, or -ENOENT if there is
- * none.
+/* Find the directories NAME.* in @parent that this user owns and that are private. Of
+ * these, write the path of the one whose name sorts first to @dir. Return: 0, or -ENOENT
+ * if there is none.
  */
 static int find_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -134,9 +134,9 @@ static int find_own(char *dir, size_t dir_len, const char *parent, const char *n
 	return best[0] ? format_path(dir, dir_len, parent, best) : -ENOENT;
 }
 
-/* Find or make a directory of this user whose name nobody can guess. It is needed if
- * another user owns the plain name, by chance or on purpose. If two processes make one at
- * the same time, both use the one whose name sorts first. Return: 0 or -errno.
+/* Find or make a directory of this user whose name nobody can guess. Called if another
+ * user owns the directory with the plain name. If two processes make one at the same
+ * time, both use the one whose name sorts first. Return: 0 or -errno.
  */
 static int make_own(char *dir, size_t dir_len, const char *parent, const char *name)
 {
@@ -195,7 +195,7 @@ int rn_runtime_dir(char *dir, size_t dir_len, char *err, size_t err_len)
 	};
 
 	for (size_t i = 0; i < RN_ARRAY_SIZE(candidates); i++) {
-		/* The XDG specification demands that a relative path is ignored. */
+		/* The XDG specification says that a relative path must be ignored. */
 		if (!candidates[i].parent || candidates[i].parent[0] != '/')
 			continue;
 		rc = use_candidate(dir, dir_len, candidates[i].parent, candidates[i].name,

@@ -7,11 +7,11 @@
  * "unshare -r" makes anybody root.
  *
  * A candidate that cannot be created or written to is skipped, except ROCIN_RUNTIME_DIR,
- * which was chosen on purpose. If another user owns a directory of that name, a directory
- * is used whose name ends in six letters that nobody can guess ("rocin-1000.Xa3dQv"). So
- * a user who comes first cannot keep others out, and cannot choose the directory for
- * them, because only a directory of our own is ever used. If our own directory is
- * accessible to others, that is an error.
+ * which was chosen on purpose. If another user owns a directory of that name, a
+ * directory is used whose name ends in six letters that nobody can guess
+ * ("rocin-1000.Xa3dQv"). So another user who makes that directory first can neither keep
+ * this user out nor choose the directory for this user: only directories that this user
+ * owns are used. If such a directory is accessible to others, that is an error.
  *
  * File names in it contain the network namespace, because devices belong to one
  * namespace: "rocind-4026531840.sock". All paths are absolute. The environment is read

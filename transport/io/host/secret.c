@@ -23,8 +23,8 @@ static bool read_device(uint64_t *number)
 	return ok;
 }
 
-/* Returns a number computed from 16 random bytes, which the kernel gives each program at
- * its start, and from the time, because these bytes do not change later.
+/* Returns a number computed from the 16 random bytes that the kernel gives each program
+ * at its start, and from the time, because these bytes never change.
  */
 static uint64_t from_start(void)
 {

@@ -59,8 +59,8 @@ static void load_liburing(void)
 		{ "io_uring_ring_dontfork", &api.dontfork },
 		{ "io_uring_submit", &api.submit },
 		{ "io_uring_submit_and_wait", &api.submit_and_wait },
-		/* Exported by liburing 2.3 and later. In earlier versions struct io_uring
-		 * lacks members that the header now uses.
+		/* Exported by liburing 2.3 and later. In earlier versions struct
+		 * io_uring lacks members that the inline functions of the header use.
 		 */
 		{ "io_uring_register", &api.enroll },
 	};
@@ -76,8 +76,8 @@ static void load_liburing(void)
 }
 
 /* ---------------------------------------------- opening and closing of a queue */
-/* Make a queue with the first of the sets of `flags` for @use that this kernel accepts.
- * The kernel returns EINVAL for flags that it does not know. Return: as
+/* Make a queue. Of the sets of `flags` for @use, takes the first that this kernel
+ * accepts. The kernel returns EINVAL for flags that it does not know. Return: as
  * io_uring_queue_init().
  */
 static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries)
@@ -98,8 +98,8 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 		rc = api.init(entries, &u->ring, &p);
 		if (rc < 0)
 			continue;
-		/* The feature came with Linux 5.7, which has everything that is
-		 * used here.
+		/* Linux 5.7, which has this feature, has everything else that is used
+		 * here.
 		 */
 		if (p.features & IORING_FEAT_FAST_POLL)
 			return 0;
@@ -112,7 +112,7 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 static void leave_ring(struct rn_uring *u)
 {
 	if (!rn_own_fd_forget(u->ring.ring_fd))
-		/* The number now belongs to a file of the program. */
+		/* The number belongs to a file of the program now. */
 		u->ring.ring_fd = -1;
 	api.exit(&u->ring);
 }
@@ -189,9 +189,7 @@ void rn_uring_close(struct rn_uring *u)
 
 int rn_uring_begin(struct rn_uring *u)
 {
-	/* Do what io_uring_enable_rings() does, because liburing does not export
-	 * that function.
-	 */
+	/* Does what io_uring_enable_rings() does, which liburing does not export. */
 	return api.enroll((unsigned)u->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL,
 			  0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* write_all.h - writes all bytes to a descriptor, whatever signals come.
  *
- * It is inline because the library that simulates GPUs replaces write(): each library
- * calls the one that it is linked with.
+ * It is inline because the library that simulates GPUs has a write() of its own: so each
+ * library calls the write() that it is linked with.
  *
  * Threads: any; no state. May be called in a signal handler.
  */

@@ -2,8 +2,8 @@
 /* spawn.c - starts a program without fork(); see spawn.h.
  *
  * fork() cannot be used: it runs the program's atfork handlers, copies its page tables
- * and makes a child that the program's wait() finds. Instead two clones share our memory
- * (as vfork does) until the second has called execve():
+ * and makes a child that the program's wait() finds. Instead two clones share the memory
+ * of this process (as vfork does) until the second has called execve():
  *
  *   this thread --clone--> middle --clone--> program
  *    (suspended)         (suspended)       dup2, execve
@@ -33,8 +33,9 @@
 /* Bytes of stack for each clone, which calls little more than syscall(). */
 static const size_t CLONE_STACK = 64 * (size_t)1024;
 
-/* The name of clone() that ThreadSanitizer does not intercept. It would treat every clone
- * as a fork(), and do its work after a fork twice on the memory that the clones share.
+/* The name of clone() that ThreadSanitizer does not intercept. It would take each clone
+ * for a fork(), and do what it does after a fork twice in the memory that the clones
+ * share.
  */
 // NOLINTNEXTLINE(cert-dcl51-cpp): glibc's own name
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
@@ -71,9 +72,9 @@ ON_SHARED_MEMORY static int run_middle(void *arg)
 	return 0;
 }
 
-/* Set the kernel's signal mask to @mask. pthread_sigmask() would never block the two
- * signals that the C library reserves for itself, whose handlers must not run on our
- * memory in a clone either.
+/* Set the signal mask of the kernel to @mask. pthread_sigmask() never blocks the two
+ * signals that the C library reserves for itself. Their handlers must not run in a clone
+ * either, because it shares the memory of this process.
  */
 static void set_signal_mask(uint64_t mask, uint64_t *before)
 {
@@ -107,10 +108,10 @@ int rn_spawn(const struct rn_spawn *s)
 }
 
 /* ----------------------------------------- descriptors for the new program */
-/* Replaces @fd, which is closed, by a copy with a number above those that the new
- * program's descriptors will have, so that the later dup3() to its final number really
- * makes a copy, which is not close-on-exec. Returns 0 with the new descriptor in @out, or
- * -errno with -1 in @out.
+/* Replaces @fd, which is closed, by a copy whose number is above those of the new
+ * program's descriptors. So the later dup3() to its final number always makes a new
+ * copy, which is not close-on-exec. Returns 0 with the new descriptor in @out, or -errno
+ * with -1 in @out.
  */
 static int keep_raised(int fd, int *out)
 {

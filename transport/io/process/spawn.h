@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* spawn.h - starts a program in such a way that this process does not notice: no handler
- * of fork() runs, no SIGCHLD comes, and no wait() of the process finds a child. All
- * functions may be called in signal handlers; they change errno.
+/* spawn.h - starts a program so that the rest of this process does not notice it: no
+ * handler of fork() runs, no SIGCHLD comes, and no wait() of the process finds a child.
+ * All functions may be called in signal handlers; they change errno.
  */
 #ifndef RN_SPAWN_H
 #define RN_SPAWN_H
@@ -16,14 +16,14 @@ struct rn_spawn {
 	const char *path;
 	char *const *argv;
 	char *const *envp;
-	/* Entry i becomes descriptor i of the program; entries come from the functions
-	 * below.
+	/* Entry i becomes descriptor i of the program. The descriptors come from the
+	 * functions below.
 	 */
 	int fds[RN_SPAWN_FDS];
 	int fd_count;
 };
 
-/* Starts the program. Returns 0 once it runs, or -errno. */
+/* Starts the program. Returns 0 when it runs, or -errno. */
 int rn_spawn(const struct rn_spawn *s);
 
 /* Open /dev/null, and a pipe with @flags as for pipe2(). The descriptors are

@@ -22,7 +22,7 @@
 /* ---------------------------------------------------------- loaded modules */
 enum {
 	BUILD_ID_MAX = 32, /* bytes; linkers make 16 or 20 */
-	/* Debug information of a large program takes a second or two to be read. */
+	/* Reading the debug information of a large program takes a second or two. */
 	SYMBOLIZE_TIMEOUT_MS = 15000,
 };
 
@@ -148,8 +148,9 @@ static ssize_t read_all(int fd, char *text, size_t len)
 /* Runs the program @path, which adds functions and lines to @text; stores its output in
  * @named, and returns the number of bytes or -errno. The text fits into the buffer of a
  * pipe, so this process never waits for the program while the program waits for this
- * process. The reading end of the pipe stays open here until all is written: otherwise a
- * program that ends at once, because a library is missing, would cause a SIGPIPE.
+ * process. The reading end of the pipe stays open here until all is written: if it were
+ * closed, a program that ends at once, because a library is missing, would cause a
+ * SIGPIPE.
  */
 static ssize_t ask_program(const char *path, const char *text, size_t len, char *named,
 			   size_t named_len)

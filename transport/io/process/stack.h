@@ -18,15 +18,14 @@
 #include "rocin/types.h"
 
 /* Writes the line of frame @number, which is at the address @at, into @buf, with a
- * newline. @is_return: @at is the address to which the called function returns, so the
- * call is just before it. Returns the number of bytes; 0 if there is no room for all of
- * them.
+ * newline. @is_return: @at is a return address, so the call is just before it. Returns
+ * the number of bytes; 0 if there is no room for all of them.
  */
 size_t rn_stack_frame(unsigned number, void *at, bool is_return, char *buf, size_t len);
 
-/* Copies @text into @named. The lines of frames are replaced by lines with function, file
- * and line, which the program rocin-symbolize finds. Returns the number of bytes, or
- * -errno. After an error, all later calls fail, too.
+/* Copies @text into @named. Lines that are frames are replaced by lines with function,
+ * file and line number, which the program rocin-symbolize looks up. Returns the number
+ * of bytes, or -errno. After an error, all later calls fail, too.
  */
 ssize_t rn_stack_symbolize(const char *text, size_t len, char *named, size_t named_len);
 

@@ -77,9 +77,9 @@ static size_t edits_to_part(const char *part, size_t part_len, const char *b)
 	return least;
 }
 
-/* Returns how far apart the two words are if the order of their parts does not matter.
- * That is the sum of the edits (letters to insert, delete or replace) of each part of @a,
- * of one edit for the changed order, and of one for each part of @b that is left out.
+/* Returns how different the two words are if the order of their parts does not matter:
+ * the number of edits (letters to insert, delete or replace) of all parts of @a, plus
+ * one for the changed order, plus one for each part of @b that is left out.
  */
 static size_t edits_of_parts(const char *a, const char *b)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nearest.h - finds the known word that the user probably meant by a misspelt one. */
+/* nearest.h - finds, for a word that the user has misspelt, the known word that is most
+ * like it.
+ */
 #ifndef RN_NEAREST_H
 #define RN_NEAREST_H
 
 #include <stddef.h>
 
-/**
+/* *
  * rn_nearest() - Find the known word that is most like @word
  * @name:	Returns known word @i of @arg
  * @count:	Number of known words
  *
- * The parts of a word, which '/', '-', '_' and blanks separate, may stand in another
+ * A word may have parts, separated by '/', '-', '_' and blanks. They may be in another
  * order.
  *
  * Return: that with the fewest letters to insert, delete or replace (the first one of

@@ -393,8 +393,8 @@ static void write_junit(struct rn_report *r, const struct rn_report_finding *f,
 }
 
 /* ------------------------------------------------------ writing of findings */
-/* Does a suppression name this frame, a line such as "#0 0x55d0c214 in start
- * /home/me/server.c:118:7"?
+/* Return: true if a suppression names this frame, which is a line such as "#0 0x55d0c214
+ * in start /home/me/server.c:118:7".
  */
 static bool is_suppressed_frame(const struct rn_report *r, const char *rule,
 				const char *line)
@@ -413,7 +413,9 @@ static bool is_suppressed_frame(const struct rn_report *r, const char *rule,
 				     slash ? slash + 1 : info.dli_fname);
 }
 
-/* Does a suppression name a frame of the first stack, which is that of the call? */
+/* Return: true if a suppression names a frame of the first stack in the report, which is
+ * that of the call.
+ */
 static bool is_suppressed_text(const struct rn_report *r, const char *rule,
 			       const char *text)
 {

@@ -58,10 +58,12 @@ struct rn_report_finding {
 struct rn_report {
 	struct rn_report_options options;
 	struct rn_suppress suppress;
-	const char *setting; /* variable that the options come from, for messages */
-	const char *suite;   /* name of the JUnit test suite */
+	/* environment variable that the options come from, for error messages */
+	const char *setting;
+	const char *suite; /* name of the JUnit test suite */
 	int log_fd, json_fd, junit_fd;
-	off_t junit_end; /* where the next finding goes */
+	/* offset in the JUnit file at which the next finding is written */
+	off_t junit_end;
 	pid_t process;
 	/* the user has been told that source lines cannot be found */
 	bool is_told;
@@ -83,21 +85,19 @@ void rn_report_open(struct rn_report *r, const struct rn_rule_names *rules);
  */
 bool rn_report_write(struct rn_report *r, const struct rn_report_finding *f);
 
-/* Adds text to the log only. rn_report_flush() writes it unchanged. */
+/* Adds text to the log only. rn_report_flush() writes what was added. */
 void rn_report_add(struct rn_report *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void rn_report_flush(struct rn_report *r);
 
-/* Totals of a run: the findings that were reported, and the findings that were
- * suppressed.
- */
+/* Totals of a run. A finding may occur many times. */
 struct rn_report_counts {
 	unsigned long long findings, occurrences;
 	unsigned long long suppressed, suppressed_occurrences;
 };
 
-/* Writes the summary of a run, and ends the files. @is_said: the log, too, gets the
- * summary: "N findings (M occurrences) in PROGRAM, process PID", and the number of
+/* Writes the summary of a run, and ends the files. @is_said: the log gets the summary,
+ * too: "N findings (M occurrences) in PROGRAM, process PID", and the number of
  * suppressed findings, if there were any.
  */
 void rn_report_summary(struct rn_report *r, const struct rn_report_counts *c,

@@ -20,10 +20,9 @@ enum {
 	FRAMES_MAX = 24,
 	FRAMES_SHOWN = 12,
 	/* Size of the cache of the stacks of one thread: SETS sets, a power of two, of
-	 * WAYS entries each. A call whose stack is not found there costs 1 to 2 us, a
-	 * hundred times as much as one whose stack is. Most programs have few places from
-	 * which they post and poll, but by chance several of these may belong to the same
-	 * set.
+	 * WAYS entries each. A call whose stack is not in the cache takes 1 to 2 us, a
+	 * hundred times as long as one whose stack is. Most programs post and poll from
+	 * few places, but several of these may be in the same set by chance.
 	 */
 	SETS = 16,
 	WAYS = 4,
@@ -33,7 +32,7 @@ static struct stack {
 	uint64_t hash; /* 0: the entry is free */
 	uint32_t count;
 	void *frame[FRAMES_MAX];
-} stacks[STACKS]; /* one entry for each distinct stack */
+} stacks[STACKS]; /* the distinct stacks that were stored */
 static pthread_mutex_t stacks_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t callers_key; /* key of each thread's struct callers */
 static bool has_key;
@@ -81,8 +80,7 @@ static uint32_t remember_stack(void *const *frame, uint32_t count)
 	return stack;
 }
 
-/* Takes the lock before fork(), so that the child gets the store in a consistent state.
- */
+/* Takes the lock before fork(), so that the child does not get the store half changed. */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&stacks_lock);
@@ -113,11 +111,13 @@ uint32_t rn_stacks_take(void)
 }
 
 /* -------------------------------------------------- the cache of each thread */
-/* An entry of the cache: a stack that the thread had, and the addresses in memory at
- * which the return addresses of that stack are stored.
+/* An entry of a thread's cache: a stack, and for each of its frames the address in
+ * memory where the return address is stored.
  */
 struct caller {
-	/* address of the frame of the function that asked; 0: the entry is free */
+	/* address of the frame of the function that has asked for its stack; 0: the
+	 * entry is free
+	 */
 	uintptr_t top;
 	const void *site; /* the address to which that function returns */
 	uint32_t stack, count;
@@ -127,10 +127,10 @@ struct caller {
 
 struct callers {
 	struct caller of[SETS][WAYS];
-	unsigned next; /* the entry of a full set that is replaced next */
+	unsigned next; /* entry that is replaced next if the set is full */
 };
 
-/* Returns the callers of this thread, or NULL without memory. */
+/* Returns the cache of this thread, or NULL if there is no memory. */
 static struct callers *own_callers(void)
 {
 	struct callers *c = has_key ? pthread_getspecific(callers_key) : NULL;
@@ -149,8 +149,8 @@ static struct caller *set_of(struct callers *callers, uintptr_t top, const void 
 	return callers->of[(hash >> 32) % SETS];
 }
 
-/* Do the places in memory where the cached stack had its return addresses still contain
- * the same ones? These places are in frames of other functions, so sanitizers of
+/* Returns true if the places in memory that held the return addresses of the cached
+ * stack still hold the same. They are in frames of other functions, so sanitizers of
  * compilers could report the reads as errors.
  */
 __attribute__((no_sanitize_address, no_sanitize_thread)) static bool
@@ -162,9 +162,9 @@ is_same_stack(const struct caller *c)
 	return true;
 }
 
-/* Adds a frame. On x86-64 the address to which a frame returns is stored just below its
- * end. On other processors it is not found there; then the stack cannot be cached, and is
- * unwound each time.
+/* Called by the unwinder with each frame: adds it to the stack. On x86-64 the return
+ * address of a frame is stored just below the end of the frame. On other processors it
+ * is not, so the stack cannot be cached and is unwound each time.
  */
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 {
@@ -181,9 +181,9 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 	return c->count == FRAMES_MAX ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* Keeps in @c, from the address @from on, the frames whose return addresses can be
- * compared, and drops the others. Returns true if at least one is left, and none from
- * @from on was dropped.
+/* Keeps those frames of @c, from the address @from on, whose return addresses can be
+ * compared later. Returns true if at least one is left, and none from @from on had to be
+ * dropped.
  */
 static bool keep_comparable(struct caller *c, void *from)
 {
@@ -245,9 +245,9 @@ static bool is_signal_frame(const Dl_info *info, const char *module)
 	return !info->dli_sname && strncmp(module, "libc.so", 7) == 0;
 }
 
-/* Is @at a frame that reports leave out? That is a frame of Rocin's libraries or of the
- * compiler's sanitizers; or the first frame, if it is the one by which the kernel enters
- * a signal handler. @is_signal: out: whether it is the latter.
+/* Returns true if reports leave out the frame @at: it is of Rocin's libraries or of the
+ * compiler's sanitizers, or it is the first frame and the one by which the kernel enters
+ * a signal handler. @is_signal: out: true in the last case.
  */
 static bool is_ours(void *at, bool is_first, bool *is_signal)
 {
@@ -263,9 +263,9 @@ static bool is_ours(void *at, bool is_first, bool *is_signal)
 	       strncmp(name, "libtsan", 7) == 0 || *is_signal;
 }
 
-/* Finds the frames to show: those from index *@first up to, but not including, the index
- * that is returned. @is_return: out: true if frame *@first is a return address; false if
- * it is the address at which a signal interrupted the function.
+/* Finds the frames that reports show: from index *@first to just before the index that
+ * is returned. @is_return: out: true if frame *@first is a return address; false if it
+ * is the address at which a signal interrupted the function.
  */
 static uint32_t shown_frames(const struct stack *s, uint32_t *first, bool *is_return)
 {
@@ -275,8 +275,8 @@ static uint32_t shown_frames(const struct stack *s, uint32_t *first, bool *is_re
 	*first = 0;
 	*is_return = true;
 	while (*first < s->count && is_ours(s->frame[*first], true, &is_signal)) {
-		/* The address at which a signal interrupted a function is not a return
-		 * address.
+		/* @at is the address at which a signal interrupted the function, not a
+		 * return address.
 		 */
 		*is_return = !is_signal;
 		++*first;

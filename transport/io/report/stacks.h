@@ -23,18 +23,17 @@ uint32_t rn_stacks_take(void);
 uint32_t rn_stacks_take_at(const void *site) __attribute__((noinline));
 
 /* Returns the same number as rn_stacks_take(), and costs only a few loads if this thread
- * has called from the same place before. If a function is called again at the same depth,
- * its frame ends at the same address. So the function compares the return addresses that
- * it once found in the frames with those that are there now; if all are equal, the stack
- * is the same. Not for signal handlers.
+ * has called from the same place before. The first time, it remembers where in memory
+ * the return addresses of the stack are stored. Later it only compares what is there
+ * now: if all are equal, the stack is the same. Not for signal handlers.
  */
 static inline __attribute__((always_inline)) uint32_t rn_stacks_take_again(void)
 {
 	return rn_stacks_take_at(__builtin_return_address(0));
 }
 
-/* Writes the frames of a stack into @buf, except those of Rocin's libraries and of the
- * compiler's sanitizers. Returns the number of bytes written.
+/* Writes the frames of a stack into @buf. Leaves out frames of Rocin's libraries and of
+ * the compiler's sanitizers. Returns the number of bytes written.
  */
 size_t rn_stacks_text(uint32_t stack, char *buf, size_t len);
 

@@ -11,7 +11,7 @@
 #include "stacks.h"
 #include "transport/io/host/log.h"
 
-/* Is the word the name of a rule, or a pattern that matches a rule? */
+/* Returns true if the word is the name of a rule, or a pattern that matches one. */
 static bool is_rule(const struct rn_rule_names *rules, const char *word)
 {
 	for (size_t i = 0; i < rules->count; i++)

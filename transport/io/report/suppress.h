@@ -49,14 +49,16 @@ struct rn_rule_names {
 int rn_suppress_read(struct rn_suppress *s, const char *path,
 		     const struct rn_rule_names *rules, char *err, size_t err_len);
 
-/* Do the suppressions cover a finding of @rule if its stack has a frame of @function in
- * @module? For callers that know, from debug information, the names of functions that
- * have no dynamic symbol.
+/* Return: true if the file suppresses a finding of @rule whose stack has a frame of
+ * @function in @module. For callers that know the names of functions without a dynamic
+ * symbol, from debug information.
  */
 bool rn_suppress_has_frame(const struct rn_suppress *s, const char *rule,
 			   const char *function, const char *module);
 
-/* Is a finding of @rule with this stack suppressed, that is, not to be reported? */
+/* Return: true if the file suppresses a finding of @rule with this stack, so that it is
+ * not to be reported.
+ */
 bool rn_suppress_has(const struct rn_suppress *s, const char *rule, uint32_t stack);
 
 #endif /* RN_SUPPRESS_H */
