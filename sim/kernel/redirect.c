@@ -46,7 +46,7 @@ static struct {
 } tree;
 
 /* The functions below use bare system calls: they may run before libc is initialised,
- * must not be cancellation points, and must not call our own hooks.
+ * must not be cancellation points, and must not call the hooks of this library.
  */
 static bool is_same_dir(int fd, const char *path)
 {

@@ -39,8 +39,9 @@ void rnk_tree_disable(void);
  */
 const char *rnk_tree(void);
 
-/* * rnk_mapped_size() - Tell whether a path belongs to the simulated kernel @path: Path
- * as passed by the program; may be NULL, for which 0 is returned
+/**
+ * rnk_mapped_size() - Tell whether a path belongs to the simulated kernel
+ * @path:	Path as passed by the program; may be NULL, for which 0 is returned
  *
  * Components "." and "" are skipped and ".." is resolved before the comparison. For most
  * other paths this function looks only at the first character.

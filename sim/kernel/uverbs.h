@@ -35,7 +35,7 @@ bool rnk_is_uverbs_request(int fd, unsigned long request);
  */
 int rnk_uverbs_ioctl(void *arg);
 
-/* *
+/**
  * rnk_event_fd_open() - Open a descriptor for a completion channel or an event queue
  * @proc_fd_dir:	"/proc/self/fd", or another directory in a test
  * @fifo_dir:		Directory for a temporary FIFO where @proc_fd_dir does not work;

@@ -482,7 +482,9 @@ static void fetch_location(const struct rn_model_run *run, unsigned work, unsign
 	}
 }
 
-/* Is this the address of a location that the requester's NIC can reach? */
+/* Returns true if @value is the address of a location that the NIC of the requester can
+ * reach.
+ */
 static bool is_reachable(const struct rn_model_run *run, unsigned work, int64_t value)
 {
 	unsigned loc = (unsigned)(value - RN_LITMUS_ADDRESS);

@@ -170,8 +170,9 @@ static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr
 	rn_model_issue(run, code_of(run, thread)->node, &tlp);
 }
 
-/* Takes the effect of a store, post or launch outside the CPU, when the entry leaves the
- * store buffer.
+/* Called when the entry of an instruction leaves the store buffer: makes the store
+ * visible outside the CPU, posts the work request, rings the doorbell or launches the
+ * GPU's thread.
  */
 static void let_out(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		    int64_t value)

@@ -603,7 +603,7 @@ static bool check_sends(struct rn_litmus_parser *p, const struct rn_litmus_test 
 	return true;
 }
 
-/* Does the text end here, or another test begin? */
+/* Returns true if the text ends here or another test begins. */
 static bool is_behind_test(struct rn_litmus_parser *p)
 {
 	struct rn_litmus_parser ahead = *p;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* parse_internal.h - declarations shared by the files of the litmus parser.
  *
- * A function that returns bool and false sets the error in struct rn_litmus_parser
- * before. The exceptions are rn_lex_try_*(): there, false says only that the text does
- * not come next.
+ * A function of type bool that returns false has set the error in struct
+ * rn_litmus_parser. The exceptions are rn_lex_try_*(): there, false says only that the
+ * text does not come next, and no error is set.
  */
 #ifndef RN_LITMUS_PARSE_INTERNAL_H
 #define RN_LITMUS_PARSE_INTERNAL_H

@@ -45,7 +45,7 @@ struct rn_netdev;
 int rn_sysfs_tree_write(const char *parent_dir, const struct rn_netdev *devs, unsigned n,
 			char *path, size_t path_len, char *err, size_t err_len);
 
-/* *
+/**
  * rn_sysfs_tree_update() - Update a tree after addresses or links have changed
  * @path:	Tree made for devices of the same names
  * @devs:	The devices as they are now; the files of other devices are not changed

@@ -409,7 +409,9 @@ void rn_w_cq_poll(struct rn_w_device *d)
 	}
 }
 
-/* Handles a completion event of a CQ, before the CQEs are checked that it reports. */
+/* Handles a completion event of a CQ. Called before the CQEs that the event reports are
+ * checked.
+ */
 static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 {
 	struct rn_w_cq *q = ev->cq->owner;

@@ -20,8 +20,8 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 	uint32_t troubles = e->pair->troubles;
 
 	/* If earlier requests are incomplete, a loss of one of their packets may make
-	 * the QP send this request again, too. So losses count for this request from the
-	 * same time on as for the oldest of them.
+	 * the QP send this request again, too. So this request takes over the count at
+	 * which the oldest of them began: the losses since then may concern it.
 	 */
 	if (q->head != q->tail)
 		troubles = q->wr[q->head % RN_W_WRS].troubles;

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* probe.c - notices losses that cause no NAK, by watching whether una advances.
+/* probe.c - notices losses that cause no NAK, by watching whether una (the oldest PSN
+ * that is not acknowledged) advances.
  *
  * A full socket buffer loses the last packets that were sent. A receiver reports a gap
- * only when a packet behind it arrives, and only once; so if no packet follows, or if the
- * packets that were sent again are lost as well, only the local ACK timer notices the
- * loss. Programs set that timer to tens of milliseconds or seconds, which is far too long
- * for a network that loses packets often. So for a while after a loss, each QP that sends
- * to the same peer is watched closely: it goes back after a few round trips without
- * progress. The same holds, without a known loss, for a QP that has used its turn in a
- * peer window shared by many QPs (window.c), because it sends no further packets for a
- * long time. Going back in this way costs no retry, leaves the local ACK timer alone, and
- * looks to the peer like any other duplicate.
+ * only when a packet behind it arrives, and only once; so if no packet follows, or if
+ * the packets that were sent again are lost as well, only the local ACK timer notices
+ * the loss. Programs set that timer to tens of milliseconds or seconds, which is far too
+ * long for a network that loses packets often. So for a while after a loss, each QP that
+ * sends to the same peer is watched closely: after a few round trips without progress it
+ * goes back, which means that it sends all packets from una on again. The same holds,
+ * without a known loss, for a QP that has used its turn in a peer window shared by many
+ * QPs (window.c), because it sends no further packets for a long time. Going back in
+ * this way costs no retry, leaves the local ACK timer alone, and looks to the peer like
+ * any other duplicate.
  *
  * While no loss is known, the watch is distant: the QP goes back if nothing comes back
- * for many round trips and the local ACK timer is far from its end, each time after twice
- * as long.
+ * for many round trips and the local ACK timer is far from its end, each time after
+ * twice as long.
  *
  * A QP that goes back without knowing of a loss first sends one packet (req.sends_one):
- * a peer that was only slow acknowledges everything, and the rest need not be sent again.
+ * a peer that was only slow acknowledges everything, and the rest need not be sent
+ * again.
  */
 #include "requester.h"
 

@@ -8,9 +8,11 @@
  *   [cur, tail)  POSTED, or STARTED and to be sent again after going back
  *
  * The packets, by PSN:        una <= charged <= high <= next_psn
+ *   una              the oldest PSN that is not acknowledged
  *   [una, charged)   on the wire, counted in the window
- *   [charged, high)  sent before and to be sent again
  *   charged          PSN of the packet that leaves next
+ *   [charged, high)  sent before and to be sent again
+ *   high             the first PSN that has never been sent
  *
  * una lies in the WQE at head. Going back (retransmission) always starts at una: the
  * packets that an acknowledgement or NAK covers are completed before.

@@ -33,7 +33,7 @@ static const struct hook hooks[] = {
 
 static_assert(sizeof(hooks) / sizeof(hooks[0]) == RNK_FN_COUNT, "one row per hook");
 
-/* --------------------------------------- functions before our constructor has run */
+/* --------------------------------------- functions until the constructor has run */
 /* Bare system calls, used before the real functions are known. early_open() and
  * early_openat() are also used for open64() and openat64(), because with O_LARGEFILE
  * these do the same.

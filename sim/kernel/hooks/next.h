@@ -6,9 +6,10 @@
  * system call, because open() and others are cancellation points and other interposers
  * must see the calls.
  *
- * The one exception is the time before our constructor has run. A malloc library may then
- * open files while it initialises itself, when dlsym() must not be called; so the
- * functions that such libraries use are bare system calls at first.
+ * The one exception is the time before the constructor of the preloaded library has run.
+ * A malloc library may then open files while it initialises itself, when dlsym() must
+ * not be called; so the functions that such libraries use are bare system calls at
+ * first.
  *
  * The prototypes at the end are of functions that libc's headers do not declare. They
  * belong to the ABI of glibc only: the functions called by _FORTIFY_SOURCE, and the stat

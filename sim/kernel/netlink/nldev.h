@@ -88,8 +88,8 @@ unsigned rnk_nldev_needs(const void *data, size_t len);
 int rnk_nldev_answer(const struct rnk_nl_view *view, const struct rnk_nl_asker *asker,
 		     const void *data, size_t len, rnk_nl_send_fn *send, void *ctx);
 
-/* Returns a counter of a device, summed over all programs that use the device and those
- * that have ended. @ended: the sums of the latter.
+/* Returns a counter of a device, summed over all programs that use the device or have
+ * used it. @ended: the sums of the programs that have ended.
  */
 uint64_t rnk_nl_counter(const struct rn_stats_list *programs, const char *ibdev,
 			const uint64_t *ended, enum rn_stat stat);

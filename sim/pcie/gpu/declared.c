@@ -143,7 +143,8 @@ static int replace_pages(struct rn_declared *d)
 	if (fd < 0)
 		return -ENOMEM;
 	/* The file size is sealed, because other processes of this user may open the
-	 * memfd through /proc, and if they truncated it, our accesses would fault.
+	 * memfd through /proc, and if they truncated it, accesses of the simulation
+	 * would fault.
 	 */
 	if (ftruncate(fd, (off_t)len) < 0 || fstat(fd, &st) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)

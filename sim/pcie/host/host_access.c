@@ -623,9 +623,9 @@ static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 	}
 }
 
-/* Called when the program waits for completions. Of the QPs that have postponed reads,
- * performs those of the QP whose read was postponed last: a program that waits for one
- * QP need not wait for the others yet.
+/* Called when the program waits for completions. Performs the postponed reads of one QP:
+ * the one whose read was postponed last. A program that waits for one QP need not wait
+ * for the others yet.
  */
 static void resume_newest_reads(struct rn_host *h)
 {

@@ -77,7 +77,7 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 }
 
 /* Returns true if the TLP belongs to the QP that @arg selects, or to an atomic that has
- * locked a word. The QP may wait for such a lock, also for that of an atomic of another
+ * locked a word. The QP may wait for such a lock, even if the atomic is one of another
  * QP.
  */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)

@@ -56,8 +56,8 @@ enum {
 	RN_QUEUE_ENTRY = RN_QUEUE_STREAM + RN_STREAM_QUEUES,
 	RN_QUEUE_COUNT = RN_QUEUE_ENTRY + RN_STREAM_QUEUES,
 	/* Number of lists: one for each queue, then one for each agent number. Of the
-	 * latter only those of GPUs are used: writes that have reached the GPU and are
-	 * not visible there yet (RN_TLP_INSIDE).
+	 * lists of agents only those of GPUs are used: writes that have reached the GPU
+	 * and are not visible there yet (RN_TLP_INSIDE).
 	 */
 	RN_LIST_COUNT = RN_QUEUE_COUNT + RN_AGENT_COUNT,
 };

@@ -390,7 +390,8 @@ void rn_page_step_init(void (*executed)(void))
 #endif
 }
 
-/* Returns false if the program has replaced our SIGTRAP handler by its own. */
+/* Returns false if the program has replaced the SIGTRAP handler of this file by its own.
+ */
 static bool is_handler_ours(void)
 {
 	struct sigaction found;

@@ -99,7 +99,8 @@ enum rn_page_rights {
 bool rn_page_protect(uintptr_t lo, uintptr_t hi, enum rn_page_rights rights);
 bool rn_page_is_pinned(uintptr_t at);
 
-/* * rn_page_pin() - Open the pages of [addr, addr + len) while a system call uses them
+/**
+ * rn_page_pin() - Open the pages of [addr, addr + len) while a system call uses them
  *
  * The pages stay open until rn_page_unpin(). If the system call is left by cancellation
  * or longjmp(), nobody unpins them. Called without the host lock.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page_calls.c - wrappers of system calls that use closed pages or replace our
- * signal handler.
+/* page_calls.c - wrappers of system calls that use closed pages or replace the SIGSEGV
+ * handler of the simulation.
  *
- * If the kernel itself faults on a closed page, our handler does not run: the call
- * returns EFAULT or a short count, or drops the datagram. So the pages of a buffer
- * are pinned during the call. The call may or may not see data that arrives in these
- * pages meanwhile.
+ * If the kernel itself faults on a closed page, that handler does not run: the call
+ * returns EFAULT or a short count, or drops the datagram. So the pages of a buffer are
+ * pinned during the call. The call may or may not see data that arrives in these pages
+ * meanwhile.
  *
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
  */

@@ -537,9 +537,9 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
 	} else if (!rn_san_is_withheld(addr, 1)) {
-		/* This read brings no new report. All pending writes to the page count
-		 * as seen from now on, because a program that often reads too early
-		 * would become too slow.
+		/* If this read brings no new report, rn_san_give_up() lets all pending
+		 * writes to the page count as seen, because a program that often reads
+		 * too early would become too slow.
 		 */
 		rn_san_event_read(agent);
 		if (rn_san_report_read(&r))

@@ -44,8 +44,8 @@ enum {
 	/* With the knob place=msg or place=any the bytes of a message become visible in
 	 * no order, so each write needs a TLP of its own. A long message would fill the
 	 * fabric. So only the first APART writes of a message have a TLP of their own;
-	 * behind them, one TLP stands for all writes of the message to a block of BLOCK
-	 * bytes. A message of 1 MiB then needs about 320 TLPs.
+	 * for the later writes, one TLP stands for all writes of the message to a block
+	 * of BLOCK bytes. A message of 1 MiB then needs about 320 TLPs.
 	 */
 	APART = 64,
 	BLOCK = 4096, /* bytes */

@@ -18,8 +18,9 @@ enum {
 	RN_SAN_COMPLETIONS = 1024,
 	/* number of payload slots (rn_tlp.data), and more */
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
-	RN_SAN_CANDIDATES = 512, /* loads that may turn out to be those of a loop */
-	RN_SAN_HASHES = 8192,	 /* number of hash buckets for pages; a power of two */
+	/* maximum number of candidates (sanitize_candidates.c) */
+	RN_SAN_CANDIDATES = 512,
+	RN_SAN_HASHES = 8192, /* number of hash buckets for pages; a power of two */
 };
 
 enum rn_san_side {

@@ -49,7 +49,7 @@ struct rn_storage_facts {
 	bool is_registered, is_aligned, is_beyond_bar;
 };
 
-/* *
+/**
  * rn_storage_route_choose() - Choose the first possible route of @policy
  *
  * @route->reason says why the route is not the first one of the policy. Memory that a

@@ -16,10 +16,10 @@
 
 enum {
 	RN_CAPTURE_COMMENT_MAX = 600,
-	/* Linux cooked mode, DLT_LINUX_SLL: packets have no link-layer header, and the
-	 * header of this link type says the direction of a packet, in a classic capture
-	 * file too. (Link type RAW would not do: libpcap cannot read a file with two
-	 * interfaces of that type.)
+	/* DLT_LINUX_SLL (Linux cooked mode). RoCEv2 packets are captured without a
+	 * link-layer header. The header of this link type takes its place and says the
+	 * direction of a packet, even in a classic capture file. (Link type RAW would
+	 * not do: libpcap cannot read a file with two interfaces of that type.)
 	 */
 	RN_CAPTURE_LINK_TYPE = 113,
 	RN_CAPTURE_LINK_HDR = 16,
@@ -37,7 +37,7 @@ struct rn_capture_packet {
 	uint8_t frame[];
 };
 
-/* *
+/**
  * rn_capture_packet_new() - Put link, IP and UDP headers around a record's packet
  * @rec:	Record of kind RN_CAPTURE_PACKET, checked by the reader
  * @body:	Its rec->cap bytes

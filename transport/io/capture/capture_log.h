@@ -38,8 +38,10 @@ struct rn_capture_log *rn_capture_log_open(const char *path,
 /* Call rn_capture_log_finish(), and close the file. NULL is ignored. */
 void rn_capture_log_close(struct rn_capture_log *log);
 
-/* * rn_capture_log_put() - Append a packet @rec: Fields as rn_capture_put() requires,
- * and cap @body: Its rec->cap bytes
+/**
+ * rn_capture_log_put() - Append a packet
+ * @rec:	The fields that rn_capture_put() requires, and cap, but not number
+ * @body:	Its rec->cap bytes
  *
  * Return: the number of the packet; 0 if there was no memory, and then the packet is
  * counted as missed.

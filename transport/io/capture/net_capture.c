@@ -93,7 +93,8 @@ struct rn_capture {
 	void *host_ctx;
 	struct sinks sinks;
 
-	/* Number of packets that were sent of a super-packet which will be passed again.
+	/* After transmit() has returned -EAGAIN for a super-packet: number of its
+	 * packets that were sent. The caller will pass the same super-packet again.
 	 */
 	uint32_t sent;
 

@@ -79,7 +79,9 @@ struct rn_fault_rule {
 	 */
 	uint32_t qp;
 	uint64_t ops[RN_FAULT_OPS / 64]; /* bit set of BTH opcodes */
-	/* bit set of CM messages, bit (attribute - RN_CM_REQ) for each; 0: any packet */
+	/* Bit set of the CM messages to match. The bit number of a message is its
+	 * attribute ID - RN_CM_REQ. 0: no condition.
+	 */
 	uint16_t mads;
 	bool has_psn;
 	uint32_t psn_first, psn_last; /* first and last PSN of a range, which may wrap */
@@ -194,7 +196,8 @@ struct rn_fault_spec {
 /**
  * rn_fault_parse() - Read "drop=1%,dup=0.5%,reorder=1%,corrupt=0.1%,seed=7"
  * @text:	Any of these items, in any order, each at most once; percentages of 0 to
- *		100 with up to four decimals. The default is 0, of the seed 1
+ *		100 with up to four decimals. A probability that is left out is 0, the
+ *		seed 1
  * @spec:	Out; untouched on failure
  * @err:	Out on failure: the error text, one sentence
  *

@@ -9,13 +9,13 @@
  *    (suspended)         (suspended)       dup2, execve
  *
  * The process "middle" has exit signal 0, so it causes no SIGCHLD, and only a wait with
- * __WCLONE finds it; we wait for it at once. When it ends, the new program becomes an
- * orphan. (A single clone with exit signal 0 would not do: execve() sets the exit
+ * __WCLONE finds it; rn_spawn() does that at once. When it ends, the new program becomes
+ * an orphan. (A single clone with exit signal 0 would not do: execve() sets the exit
  * signal to SIGCHLD.)
  *
- * Until execve() the clones run on our memory with all signals blocked, and make system
- * calls only through syscall(), which no sanitizer or interposer replaces. They share our
- * errno.
+ * Until execve() the clones use the memory of this process, errno included, with all
+ * signals blocked, and make system calls only through syscall(), which no sanitizer or
+ * interposer replaces.
  */
 #include "spawn.h"
 

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* *
+/**
  * rn_nearest() - Find the known word that is most like @word
  * @name:	Returns known word @i of @arg
  * @count:	Number of known words

@@ -33,8 +33,8 @@ enum {
 
 /* The answers to queries about one id. */
 struct rn_cm_answers {
-	/* Number of the descriptor to which the id belongs, as it is in the name of the
-	 * descriptor (rocin/cmdev.h); 0: there is no id.
+	/* The id belongs to the descriptor of /dev/infiniband/rdma_cm whose name has this
+	 * number (RN_CMDEV_NAME in rocin/cmdev.h). 0: there is no id.
 	 */
 	uint64_t channel;
 	uint64_t serial; /* unique number of the id, never used again */

@@ -262,10 +262,10 @@ void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
  * Never waits. An event follows: RN_ROCIND_WIRE, or RN_ROCIND_WIRE_DOWN with the reason:
  * EHOSTUNREACH (no process of this rocind has that address and slot), EOPNOTSUPP (one of
  * the two processes does not accept wires), EMLINK (there are RN_ROCIND_WIRES_MAX
- * already), EPIPE (a wire between them was broken), EADDRNOTAVAIL (not our address),
- * EMFILE (this process may have no more descriptors), or the error of allocating the
- * memory (ENOSYS, EPERM, ENOMEM, EMFILE ...). No event follows if there is a wire that
- * is not @lost or is younger than a second.
+ * already), EPIPE (a wire between them was broken), EADDRNOTAVAIL (the local end is no
+ * address of this process), EMFILE (this process may have no more descriptors), or the
+ * error of allocating the memory (ENOSYS, EPERM, ENOMEM, EMFILE ...). No event follows
+ * if there is a wire that is not @lost or is younger than a second.
  *
  * Return: 0, -EAGAIN (rocind is busy: later), or -ECONNRESET.
  */

@@ -22,9 +22,9 @@ enum {
 
 	/* Reading the sockets is a system call, which costs several times as much as
 	 * looking at the rings. While rings are in use, the sockets are read after
-	 * LOOK_BUSY calls of receive() that found packets in a ring, or after LOOK_BUSY
-	 * * LOOK_VAIN calls that found none. If no packet has come for LIVELY_MAX calls,
-	 * every LOOK_QUIET-th call reads the sockets.
+	 * LOOK_BUSY calls of receive() that found packets in a ring, or after LOOK_VAIN
+	 * times as many calls that found none. If no packet has come for LIVELY_MAX
+	 * calls, every LOOK_QUIET-th call reads the sockets.
 	 */
 	LOOK_BUSY = 64,
 	LOOK_VAIN = 8,

@@ -121,7 +121,7 @@ int rn_udp_groups_fd(const struct rn_udp *u);
  */
 bool rn_udp_holds(const struct rn_udp *u);
 
-/* Is io_uring in use now? */
+/* Return: true if io_uring is in use now. */
 bool rn_udp_by_uring(const struct rn_udp *u);
 
 /* Called when epoll has reported that a socket is readable. If the next call of

@@ -32,7 +32,7 @@ enum {
 	 * socket.
 	 */
 	WORTHWHILE = 64,
-	/* A number of super-packets. When so many were sent to other destinations that
+	/* A number of super-packets. When this many were sent to other destinations that
 	 * share an entry of the table, the last of these gets the entry.
 	 */
 	STALE = 1 << 10,
