@@ -425,7 +425,7 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 }
 
 /* Called when a request has ended for whose service there is no listener. Checks that
- * the program has got that as the reason.
+ * the program was told this reason.
  */
 static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)

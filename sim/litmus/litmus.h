@@ -389,6 +389,8 @@ void rn_litmus_outcome_text(const struct rn_litmus_test *t,
 			    const struct rn_litmus_outcome *outcome, char *buf,
 			    size_t len);
 
+/* ---- Steps of a run ---- */
+
 enum rn_litmus_step_kind {
 	RN_STEP_INSTR,	  /* a thread executes an instruction */
 	RN_STEP_STORE,	  /* a store leaves the store buffer of its CPU */

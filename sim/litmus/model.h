@@ -38,12 +38,13 @@ enum {
 	RN_MODEL_MOVES = 128,
 };
 
-/* Value that is read from a location whose granules have different values (a torn read).
+/* Value of a torn read: the bytes of the location, which became visible granule by
+ * granule, did not all belong to the same number.
  */
 #define RN_MODEL_TORN INT64_C(-999999999)
 
-/* Value of a torn read: the bytes of the location, which became visible granule by
- * granule, did not all belong to the same number.
+/* A cell: the part of a location that lies in one granule, the unit in which bytes
+ * become visible together (knob granule).
  */
 struct rn_model_cell {
 	uint8_t loc;
@@ -51,8 +52,8 @@ struct rn_model_cell {
 	uint32_t len;
 };
 
-/* A cell: the part of a location that lies in one granule, the unit in which bytes
- * become visible together (knob granule).
+/* The part of a message that lies in one granule. A member is RN_LITMUS_NONE if there is
+ * no cell at that end.
  */
 struct rn_model_piece {
 	uint8_t remote, local; /* cells at the responder and at the requester */

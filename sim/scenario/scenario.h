@@ -96,7 +96,7 @@ enum rn_scn_verb {
 	RN_SCN_CM_STATE,
 	RN_SCN_CM_QUERY,
 	RN_SCN_CM_COUNT,
-	RN_SCN_QUIET, /* nothing must happen until this time */
+	RN_SCN_QUIET, /* nothing may happen until this time */
 	RN_SCN_END,
 	RN_SCN_VERBS
 };

@@ -24,13 +24,13 @@
  */
 #include "requester.h"
 
-/* The close watch: a QP goes back after this time without progress, or after PROBE_RTTS
- * round trips if these take longer.
+/* The close watch: the QP sends all unacknowledged packets again after this time without
+ * progress, or after PROBE_RTTS round trips if these take longer.
  */
 #define PROBE_MIN RN_MSEC(2)
-/* The distant watch: a QP goes back after this time without progress, or after
- * FIRST_RTTS round trips if these take longer. The time is long because no loss is
- * known; the peer process has probably just not been scheduled.
+/* The distant watch: the QP sends all unacknowledged packets again after this time
+ * without progress, or after FIRST_RTTS round trips if these take longer. The time is
+ * long because no loss is known; the peer process has probably just not been scheduled.
  */
 #define FIRST_MIN RN_MSEC(100)
 enum {
@@ -195,8 +195,8 @@ static void await_late_answers(struct rn_qp *qp, rn_ns now)
 	rn_dev_arm_timer(qp->dev, qp);
 }
 
-/* Starts the next wait of the watch, because una has advanced or a response behind a
- * missing one has arrived.
+/* Called when una (the oldest unacknowledged PSN) has advanced, or a response behind a
+ * missing one has arrived: starts the next wait of the watch.
  */
 static void go_on_watching(struct rn_qp *qp, rn_ns now)
 {
@@ -223,8 +223,8 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 	if (probe->deadline > now)
 		return;
 	probe->deadline = RN_NEVER;
-	/* No further acknowledgements of first copies have come. Sends the packet at una
-	 * again.
+	/* No further acknowledgements of first copies have come. Sends the oldest
+	 * unacknowledged packet again.
 	 */
 	if (qp->req.awaits_late) {
 		qp->req.awaits_late = false;

@@ -58,8 +58,8 @@ struct rn_probe {
 	rn_ns deadline; /* end of the present wait; RN_NEVER: progress is not watched */
 	rn_ns wait;
 	rn_ns until; /* close watch: time at which it ends */
-	/* Values of req.una and req.heard when the present wait began. If both are the
-	 * same when it ends, the QP has made no progress.
+	/* Values of req.una (oldest unacknowledged PSN) and req.heard when the present
+	 * wait began. If both are the same when it ends, the QP has made no progress.
 	 */
 	struct rn_psn una, heard;
 	/* True: close watch, with short waits; false: distant watch, with long ones. */
@@ -86,7 +86,7 @@ struct rn_requester {
 	struct rn_psn una;	/* oldest unacknowledged PSN */
 	struct rn_psn high;	/* newest PSN ever sent, plus 1 */
 	/* Newest PSN for which a response has arrived, even if earlier responses are
-	 * missing. Never before una.
+	 * missing. Never before una, the oldest unacknowledged PSN.
 	 */
 	struct rn_psn heard;
 	rn_ns heard_at; /* time of the last change of `heard` or una */
@@ -118,8 +118,8 @@ struct rn_requester {
 	 */
 	bool implied_nak;
 	/* Retransmission began because nothing came from the peer. The peer may only be
-	 * slow, so only the packet at una is sent again. The others follow if its
-	 * acknowledgement shows that packets were lost.
+	 * slow, so only the oldest unacknowledged packet is sent again. The others
+	 * follow if its acknowledgement shows that packets were lost.
 	 */
 	bool sends_one;
 	/* No packet is sent again for now, because acknowledgements of the first copies
@@ -134,8 +134,8 @@ struct rn_requester {
 	 */
 	bool read_pass;
 	/* The member @taken is valid: the value of peer->taken that rn_window_holds()
-	 * last compared with. Cleared when una advances and when peer->taken has
-	 * changed.
+	 * last compared with. Cleared when an acknowledgement advances una and when
+	 * peer->taken has changed.
 	 */
 	bool knows_taken;
 	/* The peer has acknowledged a request since RTS, or sent an RNR NAK. */
@@ -149,8 +149,9 @@ struct rn_requester {
 	struct rn_pace pace;
 	struct rn_probe probe;
 	/* READ, atomic, ATOMIC WRITE and FLUSH requests that have been sent and not been
-	 * answered completely, the oldest first. The ring has max_rd_atomic entries; see
-	 * rn_rd_at(). rd_head, the index of the oldest, counts up and wraps.
+	 * answered completely, the oldest first. At most max_rd_atomic entries of the
+	 * ring are in use; see rn_rd_at(). rd_head, the index of the oldest, counts up
+	 * and wraps.
 	 */
 	uint8_t rd_head, rd_count;
 	uint8_t rd_room; /* number of entries in `rd`: 0 or a power of two */
@@ -228,10 +229,9 @@ struct rn_resource {
 	bool due : 1;	   /* responses, from PSN `next` on, are still to be sent */
 	/* XRC_RECV: number of the SRQ in the request's XRCETH, big-endian. */
 	uint8_t srqn[3];
-	/* Value of the MSN in the AETH of the responses, this request included. */
-	struct rn_psn first, last;
+	struct rn_psn first, last; /* PSNs of the responses */
 	struct rn_psn next; /* PSN of the response to be sent next; valid if `due` */
-	/* MSN in the AETH of the responses; it counts this request, too. */
+	/* MSN in the AETH of the responses; the number includes this request. */
 	uint32_t msn : 24;
 	uint32_t atomic_op : 8; /* enum rn_mem_atomic */
 	uint32_t rkey;
@@ -318,8 +318,8 @@ struct rn_responder {
 	 */
 	struct rn_psn gap_psn;
 	/* Ring of received READ, atomic, ATOMIC WRITE and FLUSH requests, in the order
-	 * of their PSNs. It has max_dest_rd_atomic entries, see rn_res_at(). The indices
-	 * count up and wrap.
+	 * of their PSNs. At most max_dest_rd_atomic entries are in use, see rn_res_at().
+	 * The indices count up and wrap.
 	 */
 	uint8_t res_head; /* index of the oldest request that is kept */
 	/* Index of the oldest request with responses still to be sent; res_tail if there
@@ -473,7 +473,7 @@ struct rn_dev {
 	/* Lists of QPs, by struct rn_qp.work_link and ack_link. */
 	struct rn_list work, acks;
 	struct rn_list frames; /* raw packet QPs that have frames to build */
-	/* Number of QPs in a row that had their turn to send a packet and had none,
+	/* Number of QPs whose turn to send has come although they had no packet to send,
 	 * since rn_dev_transmit() last returned 0.
 	 */
 	uint32_t vain;

@@ -135,8 +135,8 @@ enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				uint8_t *dst, struct rn_crc32_part *part);
 
 /* ------------------------------------------------------------- retransmit.c */
-/* Starts retransmission at una: all unacknowledged packets will be sent again. The caller
- * decides whether that costs a retry and counts as a loss.
+/* Starts retransmission: all unacknowledged packets will be sent again, from una, the
+ * oldest one, on. The caller decides whether that costs a retry and counts as a loss.
  */
 void rn_req_go_back(struct rn_qp *qp);
 
@@ -164,15 +164,18 @@ void rn_probe_burst(struct rn_qp *qp, rn_ns now);
  */
 void rn_probe_peer(struct rn_qp *qp, rn_ns now);
 
-/* Called when una has advanced while probe.was_silent or sends_one was set. Decides
- * whether packets to the peer were lost or the peer was only slow. If the packet that
- * was sent again had been lost the first time, its acknowledgement comes at once. A slow
- * peer acknowledges the first copies of all packets, one by one, and the copies that
- * were sent again last.
+/* Called when una (the oldest unacknowledged PSN) has advanced while probe.was_silent or
+ * sends_one was set. Decides whether packets to the peer were lost or the peer was only
+ * slow. If the packet that was sent again had been lost the first time, its
+ * acknowledgement comes at once. A slow peer acknowledges the first copies of all
+ * packets, one by one, and the copies that were sent again last.
  */
 void rn_probe_answered(struct rn_qp *qp, rn_ns now);
 
-/* Ends a watch whose deadline has come: goes back if una has not advanced. */
+/* Called when the deadline of a watch (probe.c) has come. If una, the oldest
+ * unacknowledged PSN, has not advanced since the watch began, sends all packets from una
+ * on again.
+ */
 void rn_probe_expire(struct rn_qp *qp, rn_ns now);
 
 #endif /* RN_REQUESTER_H */

@@ -73,8 +73,9 @@ void rn_req_go_back(struct rn_qp *qp)
 
 /* -------------------------------------------------------------------- advancing una */
 
-/* Updates the requester after una has advanced: retries, timers and the peer window.
- * @credit: number of bytes that have been acknowledged and leave the window.
+/* Updates the requester after una (the oldest unacknowledged PSN) has advanced: retries,
+ * timers and the peer window. @credit: number of bytes that have been acknowledged and
+ * leave the window.
  */
 static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 {
@@ -112,8 +113,8 @@ static void note_progress(struct rn_qp *qp, rn_ns now, uint32_t credit)
 		rn_dev_schedule(qp->dev, qp);
 }
 
-/* Returns how many bytes of the peer window are occupied by the packets of @wqe from una
- * up to, but not including, @stop.
+/* Returns how many bytes of @wqe count in the peer window: those of its packets from
+ * una, the oldest unacknowledged PSN, up to, but not including, @stop.
  */
 static uint32_t charged_bytes(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			      struct rn_psn stop)
@@ -185,9 +186,9 @@ static void count_charge(struct rn_requester *req)
 	r->implied += req->back_why == RN_STAT_IMPLIED_NAK_SEQ_ERR;
 }
 
-/* Sends all packets from una on again, and spends one transport retry. @heard: the peer
- * has reported the loss; false: it was silent. Return: true; false if no retry was left,
- * and the QP is in ERR now.
+/* Sends all packets from una (the oldest unacknowledged PSN) on again, and spends one
+ * transport retry. @heard: the peer has reported the loss; false: it was silent. Return:
+ * true; false if no retry was left, and the QP is in ERR now.
  */
 static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 {
@@ -211,8 +212,9 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	return true;
 }
 
-/* Called for a NAK for the packet at una. Returns true if the QP has gone back already
- * because of the loss that the NAK reports: since it went back, it has sent nothing, or
+/* Called when a NAK for the packet at una, the oldest unacknowledged PSN, has come.
+ * Returns true if the QP has gone back to una (to send all packets from there on again)
+ * already because of the loss that the NAK reports: since then it has sent nothing, or
  * only the packet at una, and only a packet behind that one could cause a new NAK. Going
  * back once more would spend a retry for nothing. Such a NAK comes from rxe, for
  * example: after an RNR NAK it sends a NAK for the packets behind the refused one.
@@ -294,7 +296,7 @@ static void receive_ack(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 }
 
 /* Completes all packets before @psn, which a NAK of @psn acknowledges, too. Return: true
- * if una has reached @psn and the QP is not in ERR.
+ * if @psn is now the oldest unacknowledged PSN and the QP is not in ERR.
  */
 static bool advance_to_nak(struct rn_qp *qp, rn_ns now, struct rn_psn psn)
 {
@@ -502,9 +504,9 @@ static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 	return true;
 }
 
-/* Returns true if una is the last PSN of a READ request. The ring of sent requests is
- * empty right after the QP went back, but a response to the first copy of the request
- * may still arrive.
+/* Returns true if una, the oldest unacknowledged PSN, is the last PSN of a READ request.
+ * The ring of sent requests is empty right after the QP went back, but a response to the
+ * first copy of the request may still arrive.
  */
 static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 {
@@ -547,7 +549,8 @@ static enum rn_wc_status judge_read_response(const struct rn_qp *qp,
 	return RN_WC_SUCCESS;
 }
 
-/* Advances una by one: the packet at una has been answered by a READ or atomic response.
+/* Called when the packet at una, the oldest unacknowledged one, has been answered by a
+ * READ or atomic response. Advances una by one.
  */
 static void complete_packet(struct rn_qp *qp, rn_ns now, struct rn_send_wqe *wqe)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_trace.c - functions of rocin/pcie.h: trace of moves, knobs at run time, counters.
+/* host_trace.c - functions of rocin/pcie.h: trace of the moves of TLPs, knobs at run
+ * time, counters.
  */
 #include <errno.h>
 #include <stdlib.h>

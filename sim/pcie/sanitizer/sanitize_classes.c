@@ -100,8 +100,8 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class)
 }
 
 /* ------------------------------------ filter: pages without pending writes */
-/* Entry i: number of pending writes to pages whose hash is i. For most reads it is 0, so
- * that the fabrics need not be searched.
+/* Entry i: number of pending writes to pages whose hash is i. A read of a page whose
+ * entry is 0 need not search the fabrics; that is so for most reads.
  */
 static uint32_t pending_in[FILTER];
 

@@ -60,9 +60,9 @@ struct rn_storage {
 	struct rn_storage_policy policy;
 	struct rn_storage_near near;
 	struct rn_storage_buffer *buffers;
-	/* Free list of bounce buffers in GPUs. */
-	struct rn_storage_gpu_bounce *bounces;
 	/* Bounce buffers in GPU memory that are not in use; a list. */
+	struct rn_storage_gpu_bounce *bounces;
+	/* number of transfers on each route */
 	uint64_t taken[RN_STORAGE_WAY_COUNT];
 	uint64_t faults;
 	struct rn_host *host;

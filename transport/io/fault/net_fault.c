@@ -737,8 +737,9 @@ struct rn_fault_rules *rn_fault_rules(struct rn_fault *f)
 	return &f->rules;
 }
 
-/* Returns "no connected socket" always: a connected socket numbers the packets that are
- * sent through it, and rules may drop some of them before.
+/* Returns the socket of a packet only if it goes to this host. For other packets returns
+ * "no connected socket", although the inner back end may have one: that socket numbers
+ * the packets that are sent by it, and rules may drop or delay packets before.
  */
 static struct rn_tx_socket fault_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)

@@ -112,7 +112,8 @@ static int init_ring(struct rn_uring *u, enum rn_uring_use use, unsigned entries
 static void leave_ring(struct rn_uring *u)
 {
 	if (!rn_own_fd_forget(u->ring.ring_fd))
-		/* The number belongs to a file of the program now. */
+		/* The program has closed the descriptor: another file has its number now.
+		 */
 		u->ring.ring_fd = -1;
 	api.exit(&u->ring);
 }

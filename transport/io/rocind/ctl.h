@@ -61,8 +61,8 @@ enum rn_ctl_type {
 
 	/* Answers, from rocind to a client. */
 	RN_CTL_WELCOME = 64,
-	RN_CTL_REFUSED = 65, /* may answer any request */
-	/* the request is refused; may answer any request */
+	RN_CTL_REFUSED = 65, /* the request is refused; may answer any request */
+	/* carries sock_count sockets, in the order of the GID indices */
 	RN_CTL_ATTACHED = 66,
 	RN_CTL_DETACHED = 67,
 	RN_CTL_CLIENT = 68, /* may carry one descriptor: the client's statistics page */
