@@ -113,6 +113,12 @@ printf '%s\n' "$generator" >"$root/tmp/user/60-rocin"
 chmod 755 "$root/tmp/user/60-rocin"
 as_user sh -c 'env $(/tmp/user/60-rocin) ibv_devices' | grep rocin0 || fail 'the generator of environments'
 as_user rocin example write-immediate >"$work/example" || fail "$(cat "$work/example")"
+as_user rocin conform >"$work/conform" || fail "$(cat "$work/conform")"
+as_user rocin litmus >"$work/litmus" || fail "$(cat "$work/litmus")"
+[ "$(as_user rocin litmus --list | wc -l)" -gt 100 ] || fail 'rocin litmus --list'
+for file in examples/example.c README.md; do
+	[ -e "$root/usr/share/doc/rocin/$file" ] || fail "$file is not in the package"
+done
 as_user rocin stop
 
 inside dpkg -P rocin >"$work/dpkg.log" 2>&1 || fail "$(cat "$work/dpkg.log")"

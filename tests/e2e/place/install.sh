@@ -19,8 +19,16 @@ pair 'the installed tree' ibv_rc_pingpong -g 0 -c -p "$port" -- \
 	ibv_rc_pingpong -g 0 -c -p "$port" 127.0.0.1
 rocin example write-immediate || fail 'rocin example'
 rocin tour --stop gpu || fail 'rocin tour'
-rocin litmus --backend=live --runs=5 "$(dirname "$0")/../../sim/litmus/07-completions.litmus" ||
-	fail 'rocin litmus'
+rocin litmus --backend=live --runs=5 07-completions.litmus || fail 'rocin litmus'
+# The banks come along, as files: nothing of the source tree is used.
+share=$work/prefix/share/rocin
+[ -z "$(find "$share" -type l)" ] && [ -f "$share/litmus/02-mp.litmus" ] && [ -f "$share/scenario/expect/rxe-6.1" ] &&
+	[ -f "$share/scenario/A-header/A1-icrc.scn" ] || fail "the banks: $(find "$share" -type l; ls "$share"/*)"
+others=$(find "$share" -type f ! -name '*.litmus' ! -name '*.scn' ! -path '*/expect/*')
+[ -z "$others" ] && [ -z "$(find "$share" -type d -empty)" ] || fail "no part of a bank: $others $(find "$share" -type d -empty)"
+installed=$(find "$share/scenario" -name '*.scn' | wc -l)
+rocin conform | grep -q "^$installed scenarios: $installed passed, 0 failed" || fail 'rocin conform'
+rocin litmus --test=M1- | grep -q '^1 tests, ' || fail 'rocin litmus: the bank'
 
 # A program of somebody else, against the installed headers and library.
 cat >"$work/gpu.c" <<'END'

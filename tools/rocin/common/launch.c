@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* launch.c - sets up the environment in which a program finds the Rocin devices. */
+/* launch.c - sets up the environment in which a program finds the Rocin devices, and
+ * finds the tests that are installed with rocin.
+ */
 #include "launch.h"
 
 #include <errno.h>
@@ -30,16 +32,26 @@ static int own_path(char *path, size_t len)
 	return 0;
 }
 
-static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
+/* Writes the directory of this program to @path, of PATH_MAX bytes. */
+static int own_directory(char *path, char *err, size_t err_len)
 {
-	char self[PATH_MAX], joined[PATH_MAX + sizeof(RN_BIN_TO_PLUGIN) + 2];
 	char *slash;
 
-	if (own_path(self, sizeof(self)) || !(slash = strrchr(self, '/'))) {
+	if (own_path(path, PATH_MAX) || !(slash = strrchr(path, '/'))) {
 		snprintf(err, err_len, "cannot tell where this program is installed");
 		return -ENOENT;
 	}
 	*slash = '\0';
+	return 0;
+}
+
+static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
+{
+	char self[PATH_MAX], joined[PATH_MAX + sizeof(RN_BIN_TO_PLUGIN) + 2];
+	int rc = own_directory(self, err, err_len);
+
+	if (rc)
+		return rc;
 	snprintf(joined, sizeof(joined), "%s/%s", self, RN_BIN_TO_PLUGIN);
 	if (!realpath(joined, l->plugin_dir)) {
 		snprintf(err, err_len, "%s is missing; install Rocin again", joined);
@@ -62,8 +74,7 @@ static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
 		return -ENAMETOOLONG;
 	}
 	if (access(l->preload, R_OK)) {
-		int rc = -errno;
-
+		rc = -errno;
 		snprintf(err, err_len, "%s: %s", l->preload, strerror(-rc));
 		return rc;
 	}
@@ -145,4 +156,24 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		snprintf(err, err_len, "cannot set the environment: %s", strerror(-rc));
 	}
 	return rc;
+}
+
+const char *rn_bank_find(const char *bank, const char *name, char *path, char *err,
+			 size_t err_len)
+{
+	char self[PATH_MAX], joined[PATH_MAX + sizeof(RN_BIN_TO_DATA) + NAME_MAX];
+
+	if (name && (name[0] == '/' || access(name, F_OK) == 0))
+		return name;
+	if (own_directory(self, err, err_len))
+		return name;
+	snprintf(joined, sizeof(joined), "%s/%s/%s%s%s", self, RN_BIN_TO_DATA, bank,
+		 name ? "/" : "", name ? name : "");
+	if (realpath(joined, path))
+		return path;
+	snprintf(err, err_len,
+		 "the bank of tests %s is missing; install Rocin again, or name files or "
+		 "directories",
+		 joined);
+	return name;
 }

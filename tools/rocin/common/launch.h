@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* launch.h - sets up the environment in which a program finds the Rocin devices.
+/* launch.h - sets up the environment in which a program finds the Rocin devices, and
+ *finds the tests that are installed with rocin.
  *
  * LD_PRELOAD		librocin-kernel.so, after any libraries that are there; with
  *			ROCIN_PCIE_DEVICE, ROCIN_SANITIZE=all or the knob hold=event also
@@ -49,6 +50,21 @@ int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err,
  */
 int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 		     size_t err_len);
+
+/**
+ * rn_bank_find() - Find tests that are installed with this program
+ * @bank:	"scenario" or "litmus"
+ * @name:	A file or directory, as the user has named it; NULL: the whole bank
+ * @path:	Room for the result, PATH_MAX bytes
+ * @err:	Out on failure: error text
+ *
+ * The bank of a program that was built and not installed is in the source tree.
+ *
+ * Return: @name if there is such a file, or if the bank has none of that name; @path, the
+ *	   file of that name in the bank; NULL: @name is NULL, and the bank is missing.
+ */
+const char *rn_bank_find(const char *bank, const char *name, char *path, char *err,
+			 size_t err_len);
 
 /* Reasons why LD_PRELOAD does not work in a program. */
 enum rn_program_fault {

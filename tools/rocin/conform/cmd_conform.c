@@ -105,25 +105,35 @@ static void skip_result(struct rn_scene_result *r)
 		 "its packets are longer than what the way to the device takes");
 }
 
-static int run_file(struct rn_conform *c, const char *file,
-		    const struct rn_scene_ops *ops, void *ctx)
+/* Reads a scenario, to be freed by the caller. Returns NULL after an error message. */
+static struct rn_scenario *read_scenario(const char *file)
 {
 	struct rn_scenario *s = malloc(sizeof(*s));
-	struct rn_scene_result result;
 	struct rn_scn_error err;
 	char *text = NULL;
 	ssize_t len = s ? rn_file_read(file, FILE_MAX, &text) : -ENOMEM;
-	double began = now_s();
-	int rc = len < 0 ? (int)len : 0;
+	int rc = len < 0 ? (int)len : rn_scenario_parse(s, text, (size_t)len, &err);
 
-	if (rc) {
+	if (len < 0)
 		rn_complain("%s: %s", file, strerror(-rc));
-	} else {
-		rc = rn_scenario_parse(s, text, (size_t)len, &err);
-		if (rc)
-			rn_complain("%s:%u:%u: %s", file, err.line, err.column,
-				    err.sentence);
+	else if (rc)
+		rn_complain("%s:%u:%u: %s", file, err.line, err.column, err.sentence);
+	free(text);
+	if (rc) {
+		free(s);
+		s = NULL;
 	}
+	return s;
+}
+
+static int run_file(struct rn_conform *c, const char *file,
+		    const struct rn_scene_ops *ops, void *ctx)
+{
+	struct rn_scenario *s = read_scenario(file);
+	struct rn_scene_result result;
+	double began = now_s();
+	int rc = s ? 0 : -EINVAL;
+
 	if (!rc) {
 		run_scenario(s, ops, ctx, &result);
 		if (c->live && rn_live_target_was_too_long(c->live))
@@ -139,7 +149,6 @@ static int run_file(struct rn_conform *c, const char *file,
 		show_progress(c);
 	if (!rc && c->live && rn_live_target_is_gone(c->live))
 		rc = -EPIPE;
-	free(text);
 	free(s);
 	return rc;
 }
@@ -283,7 +292,7 @@ enum {
 
 struct conform_args {
 	const char *rules, *junit, *html, *markdown, *expect;
-	bool json, all, progress;
+	bool json, all, progress, list;
 	/* options for a live target; .target NULL: run in virtual time */
 	struct rn_live_options live;
 	char **paths;
@@ -301,6 +310,7 @@ enum {
 	OPT_MARKDOWN,
 	OPT_EXPECT,
 	OPT_PROGRESS,
+	OPT_LIST,
 };
 
 static const struct argp_option options[] = {
@@ -318,6 +328,8 @@ static const struct argp_option options[] = {
 	{ "progress", OPT_PROGRESS, NULL, 0, "Say on standard error what was run", 0 },
 	RN_OPTION_JSON(0),
 	{ "all", 'a', NULL, 0, "Name what passed, too", 0 },
+	{ "list", OPT_LIST, NULL, 0,
+	  "List the scenarios with their rules and titles, and run none", 0 },
 	{ "target", OPT_TARGET, "ADDRESS[:PORT]", 0,
 	  "Test the device whose agent listens there", 0 },
 	{ "address", OPT_ADDRESS, "ADDRESS", 0,
@@ -363,6 +375,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_PROGRESS:
 		args->progress = true;
 		return 0;
+	case OPT_LIST:
+		args->list = true;
+		return 0;
 	case OPT_TARGET:
 		args->live.target = arg;
 		return 0;
@@ -387,9 +402,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		args->paths = state->argv + state->next;
 		args->path_count = state->argc - state->next;
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "name a scenario or a directory of them");
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -398,10 +410,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.args_doc = "FILE|DIRECTORY...\n--agent [--netdev=SPEC] [AGENT-OPTION...]",
+	.args_doc = "[FILE|DIRECTORY...]\n--agent [--netdev=SPEC] [AGENT-OPTION...]",
 	.doc = "Run conformance scenarios, rocin-scenario(5), on the transport in "
 	       "virtual time, or on a live device; --agent is what runs on that one's "
-	       "side.\vEnds with 1 if a scenario failed, with 2 if one was not "
+	       "side. Without FILE or DIRECTORY these are all that are installed with "
+	       "Rocin, of which either may also be the name of one or of a group.\vEnds "
+	       "with 1 if a scenario failed, with 2 if one was not "
 	       "understood or the target is not there.",
 };
 
@@ -432,25 +446,51 @@ static int write_reports(const struct rn_conform *c, const struct conform_args *
  */
 static int read_profile(const struct conform_args *args, struct rn_conform *c)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], room[PATH_MAX], err[2 * PATH_MAX];
+	const char *profile;
 
 	if (!args->expect)
 		return 0;
-	snprintf(path, sizeof(path), "%s/expect/%s", args->paths[0], args->expect);
-	if (strchr(args->expect, '/') || access(path, R_OK))
+	if (strchr(args->expect, '/'))
 		return rn_expect_read(&c->expect, args->expect);
-	return rn_expect_read(&c->expect, path);
+	snprintf(path, sizeof(path), "%s/expect/%s", args->paths[0] ? args->paths[0] : "",
+		 args->expect);
+	if (args->paths[0] && access(path, R_OK) == 0)
+		return rn_expect_read(&c->expect, path);
+	snprintf(path, sizeof(path), "expect/%s", args->expect);
+	profile = rn_bank_find("scenario", path, room, err, sizeof(err));
+	return rn_expect_read(&c->expect, access(profile, R_OK) ? args->expect : profile);
 }
 
-static int run_paths(const struct conform_args *args, struct rn_conform *c,
+/* Adds the files to @c that the user has named: those of the bank if none. Returns 0, or
+ * -errno after an error message.
+ */
+static int find_files(const struct conform_args *args, struct rn_conform *c)
+{
+	char room[PATH_MAX], err[2 * PATH_MAX];
+	int rc = 0;
+
+	for (int i = 0; !rc && i < args->path_count; i++) {
+		const char *path =
+			rn_bank_find("scenario", args->paths[i], room, err, sizeof(err));
+
+		if (path) {
+			rc = list_tree(c, path);
+		} else {
+			rn_complain("%s", err);
+			rc = -ENOENT;
+		}
+	}
+	return rc;
+}
+
+static int run_files(const struct conform_args *args, struct rn_conform *c,
 		     const struct rn_scene_ops *ops, void *ctx)
 {
 	int rc = args->rules ? read_rules(c, args->rules) : 0;
 
 	if (!rc)
 		rc = read_profile(args, c);
-	for (int i = 0; !rc && i < args->path_count; i++)
-		rc = list_tree(c, args->paths[i]);
 	for (size_t i = 0; !rc && i < c->files; i++)
 		rc = run_file(c, c->file[i], ops, ctx);
 	return rc;
@@ -462,20 +502,53 @@ static int run_live(const struct conform_args *args, struct rn_conform *c)
 	int rc;
 
 	c->live = t;
-	rc = t ? run_paths(args, c, rn_live_target_ops(t), t) : -ENOTCONN;
+	rc = t ? run_files(args, c, rn_live_target_ops(t), t) : -ENOTCONN;
 	rn_live_target_close(t);
+	return rc;
+}
+
+/* The name of a file of the bank as a user may name it, without the path of the bank. */
+static const char *name_in_bank(const char *file)
+{
+	char room[PATH_MAX], err[2 * PATH_MAX];
+	const char *bank = rn_bank_find("scenario", NULL, room, err, sizeof(err));
+	size_t len = bank ? strlen(bank) : 0;
+
+	return len && !strncmp(file, bank, len) && file[len] == '/' ? file + len + 1
+								    : file;
+}
+
+/* Prints a line for each scenario, or JSON. Returns 0, or -errno after a message. */
+static int print_list(const struct rn_conform *c, bool as_json)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < c->files; i++) {
+		struct rn_scenario *s = read_scenario(c->file[i]);
+
+		rc = s ? rn_conform_print_listed(s, name_in_bank(c->file[i]), i == 0,
+						 as_json, stdout)
+		       : -EINVAL;
+		free(s);
+	}
+	if (!rc && as_json)
+		puts("\n]");
 	return rc;
 }
 
 static int run_all(const struct conform_args *args, struct rn_conform *c)
 {
 	struct rn_virtual *v;
-	int rc;
+	int rc = find_files(args, c);
 
+	if (rc)
+		return rc;
+	if (args->list)
+		return print_list(c, args->json);
 	if (args->live.target)
 		return run_live(args, c);
 	v = rn_virtual_new();
-	rc = v ? run_paths(args, c, &rn_virtual_ops, v) : -ENOMEM;
+	rc = v ? run_files(args, c, &rn_virtual_ops, v) : -ENOMEM;
 	rn_virtual_free(v);
 	return rc;
 }
@@ -519,7 +592,11 @@ static int become_agent(int argc, char **argv)
 
 int rn_cmd_conform(int argc, char **argv)
 {
-	struct conform_args args = { .live.slack_ms = SLACK_MS, .live.call_ms = CALL_MS };
+	char *whole_bank = NULL;
+	struct conform_args args = { .live.slack_ms = SLACK_MS,
+				     .live.call_ms = CALL_MS,
+				     .paths = &whole_bank,
+				     .path_count = 1 };
 	struct rn_conform c = { 0 };
 	bool failed;
 	int rc;

@@ -237,6 +237,30 @@ int rn_conform_print_json(const struct rn_conform *c, FILE *to)
 	return rc || fputc('\n', to) == EOF ? -1 : 0;
 }
 
+int rn_conform_print_listed(const struct rn_scenario *s, const char *name, bool is_first,
+			    bool as_json, FILE *to)
+{
+	json_t *rules = json_array(), *o;
+	char words[RN_SCN_RULES * (RN_SCN_NAME + 1)] = "";
+	size_t len = 0;
+	int rc;
+
+	for (unsigned i = 0; i < s->rules; i++) {
+		len += (size_t)snprintf(words + len, sizeof(words) - len, "%s%s",
+					i ? " " : "", s->rule[i]);
+		json_array_append_new(rules, json_string(s->rule[i]));
+	}
+	o = json_pack("{s:s, s:o, s:s}", "file", name, "rules", rules, "title", s->title);
+	if (as_json) {
+		fputs(is_first ? "[\n" : ",\n", to);
+		rc = o ? json_dumpf(o, to, 0) : -ENOMEM;
+	} else {
+		rc = fprintf(to, "%-44s %-8s %s\n", name, words, s->title) < 0;
+	}
+	json_decref(o);
+	return rc ? -EIO : 0;
+}
+
 /* Returns the length of the folder in the path of a file, without the slash behind it. */
 static size_t folder_of(const char *path)
 {

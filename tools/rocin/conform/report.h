@@ -72,6 +72,12 @@ bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count);
  */
 void rn_conform_print_text(const struct rn_conform *c, FILE *to, bool all);
 
+/* Prints a line of the list of scenarios: name, rules and title, as text or as an element
+ * of a JSON array, whose "]" is left to the caller. Returns 0, or -errno.
+ */
+int rn_conform_print_listed(const struct rn_scenario *s, const char *name, bool is_first,
+			    bool as_json, FILE *to);
+
 /* Prints the results as JSON. Returns 0, or -1 if there is no memory or @to cannot be
  * written.
  */

@@ -12,6 +12,7 @@
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
+#include "tools/rocin/common/launch.h"
 
 /* ---- Test files ---- */
 enum {
@@ -187,7 +188,7 @@ enum {
 struct litmus_args {
 	struct rn_litmus_options o;
 	const char *modes, *knobs, *html, *name;
-	bool json;
+	bool json, list;
 	char **paths;
 	int path_count;
 };
@@ -204,6 +205,7 @@ enum {
 	OPT_BUDGET,
 	OPT_STATE,
 	OPT_PROCESSES,
+	OPT_LIST,
 };
 
 static const struct argp_option options[] = {
@@ -224,6 +226,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "seed", OPT_SEED, "N", 0, "Seed of the first run (default 1)", 0 },
 	{ "test", OPT_TEST, "NAME", 0, "Only tests whose name begins so", 0 },
+	{ "list", OPT_LIST, NULL, 0,
+	  "List the tests with what they are about, and run none", 0 },
 	RN_OPTION_JSON(0),
 	{ "html", OPT_HTML, "FILE", 0, "Write the report as a page too", 0 },
 	{ "witness", OPT_WITNESS, NULL, 0, "Show how each final state comes about", 0 },
@@ -265,6 +269,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_TEST:
 		args->name = arg;
 		return 0;
+	case OPT_LIST:
+		args->list = true;
+		return 0;
 	case 'j':
 		args->json = true;
 		return 0;
@@ -287,9 +294,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		args->paths = state->argv + state->next;
 		args->path_count = state->argc - state->next;
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which litmus files?");
-		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -298,10 +302,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
-	.args_doc = "FILE|DIRECTORY...",
+	.args_doc = "[FILE|DIRECTORY...]",
 	.doc = "Run litmus tests of RDMA memory ordering, and compare what can be "
-	       "observed "
-	       "with the verdicts of the files.\v"
+	       "observed with the verdicts of the files. Without FILE or DIRECTORY these "
+	       "are all that are installed with Rocin, of which FILE may also be one.\v"
 	       "Ends with 1 if a forbidden state occurred or, after every schedule was "
 	       "tried, an allowed one did not.",
 };
@@ -444,29 +448,61 @@ static int run_test(const struct litmus_args *args, rn_litmus_back_end back_end,
 	return rc;
 }
 
+/* Reads the tests of the files that the user has named: those of the bank if none. */
+static int read_all(const struct litmus_args *args, struct rn_report *report)
+{
+	char room[PATH_MAX], err[2 * PATH_MAX];
+	int rc = 0;
+
+	for (int i = 0; i < args->path_count && !rc; i++) {
+		const char *path =
+			rn_bank_find("litmus", args->paths[i], room, err, sizeof(err));
+
+		if (path) {
+			rc = read_tests(report, path);
+		} else {
+			rn_complain("%s", err);
+			rc = -ENOENT;
+		}
+	}
+	return rc;
+}
+
+static bool is_asked(const struct litmus_args *args, const struct rn_report_test *test)
+{
+	return !args->name || !strncmp(test->test.name, args->name, strlen(args->name));
+}
+
 static int run_all(const struct litmus_args *args, rn_litmus_back_end back_end,
 		   struct rn_report *report)
 {
 	int rc = 0;
 
-	for (int i = 0; i < args->path_count && !rc; i++)
-		rc = read_tests(report, args->paths[i]);
-	for (size_t i = 0; i < report->test_count && !rc; i++) {
-		const char *name = report->test[i]->test.name;
-
-		if (!args->name || !strncmp(name, args->name, strlen(args->name)))
+	for (size_t i = 0; i < report->test_count && !rc; i++)
+		if (is_asked(args, report->test[i]))
 			rc = run_test(args, back_end, report->test[i]);
-	}
 	return rc;
 }
 
-/* Removes tests that were run under no set of PCIe settings (knobs) from the report. */
-static void drop_idle(struct rn_report *r)
+/* Prints a line for each test: its name, its file, and what it is about. */
+static void print_list(const struct rn_report *r)
+{
+	for (size_t i = 0; i < r->test_count; i++) {
+		const struct rn_report_test *t = r->test[i];
+		const char *slash = strrchr(t->file, '/');
+
+		printf("%-38s %-28s %s\n", t->test.name, slash ? slash + 1 : t->file,
+		       t->test.about);
+	}
+}
+
+/* Removes tests from the report that the user has not asked for or that have not run. */
+static void drop_others(const struct litmus_args *args, struct rn_report *r)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < r->test_count; i++) {
-		if (r->test[i]->run_count > 0) {
+		if (args->list ? is_asked(args, r->test[i]) : r->test[i]->run_count > 0) {
 			r->test[kept++] = r->test[i];
 			continue;
 		}
@@ -508,7 +544,10 @@ static int write_report(const struct litmus_args *args, const struct rn_report *
 
 	if (args->json)
 		return rn_report_json(report, stdout, true) ? -EIO : rc;
-	rn_report_text(report, stdout, args->o.witness);
+	if (args->list)
+		print_list(report);
+	else
+		rn_report_text(report, stdout, args->o.witness);
 	return rc;
 }
 
@@ -517,7 +556,10 @@ static int write_report(const struct litmus_args *args, const struct rn_report *
  */
 int rn_cmd_litmus(int argc, char **argv)
 {
-	struct litmus_args args = { .o = { .backend = "explore", .seed = 1 } };
+	char *whole_bank = NULL;
+	struct litmus_args args = { .o = { .backend = "explore", .seed = 1 },
+				    .paths = &whole_bank,
+				    .path_count = 1 };
 	struct rn_report report = { 0 };
 	rn_litmus_back_end back_end;
 	bool is_wrong;
@@ -531,14 +573,16 @@ int rn_cmd_litmus(int argc, char **argv)
 	}
 	report.backend = args.o.backend;
 	report.seed = args.o.seed;
-	rc = run_all(&args, back_end, &report);
-	drop_idle(&report);
+	rc = read_all(&args, &report);
+	if (!rc && !args.list)
+		rc = run_all(&args, back_end, &report);
+	drop_others(&args, &report);
 	if (!rc && report.test_count == 0) {
 		rn_complain("no test%s%s", args.name ? " begins with " : "",
 			    args.name ? args.name : "");
 		rc = -ENOENT;
 	}
-	if (report.test_count > 0 && back_end != rn_litmus_facts_run &&
+	if (report.test_count > 0 && (args.list || back_end != rn_litmus_facts_run) &&
 	    write_report(&args, &report) && !rc)
 		rc = -EIO;
 	is_wrong = has_failed(&report);

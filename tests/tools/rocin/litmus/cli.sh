@@ -27,9 +27,31 @@ says() {
 	failed=1
 }
 
-ends 0 "$bank"
+# Without a file it is the bank that comes with rocin, and a name may be one of its files.
+tests=$(cat "$bank"/*.litmus | grep -c '^RDMA ')
+ends 0
+says "^$tests tests, "
 says '^M1-write\+write +F ok +F ok +F ok +A 1/2'
 says '^([0-9]+) tests, ([0-9]+) verdicts: \2 ok; ([0-9]+) of \3 allowed states seen$'
+
+ends 0 --list
+[ "$(wc -l <"$work/out")" = "$tests" ] || { echo "--list: $(wc -l <"$work/out") lines of $tests tests"; failed=1; }
+says '^M1-write\+write +02-mp.litmus +message passing by two WRITEs'
+ends 0 --list --test=M1-
+says '^M1-write\+write '
+[ "$(wc -l <"$work/out")" = 1 ] || { echo '--list --test=M1- lists others'; failed=1; }
+ends 0 --list --json 02-mp.litmus
+python3 -c 'import json, sys
+tests = json.load(sys.stdin)["tests"]
+assert len(tests) > 5 and any(t["name"] == "M1-write+write" and "spins" in t["about"] for t in tests)' <"$work/out" ||
+	failed=1
+ends 2 00-no-such.litmus
+says '^rocin: 00-no-such.litmus: No such file or directory$' err
+mkdir "$work/bin"
+cp "$rocin" "$work/bin/"
+"$work/bin/rocin" litmus >"$work/out" 2>"$work/err"
+[ $? = 2 ] || { echo 'a missing bank: not status 2'; failed=1; }
+says '^rocin: the bank of tests .*/share/rocin/litmus is missing; install Rocin again, or name files or directories$' err
 
 ends 0 --test=G2- --knobs=gpu=none "$bank/03-gpu.litmus"
 says '^ +1 \*> B.gpu0:r0=0;   forbidden in: gpu=owner'
@@ -133,7 +155,6 @@ says '^location\("s","A",cpu,1\)\. extent\("s",8,64\)\. relaxed\("s"\)\.$'
 ends 2 --backend=live --state="$work/missing/state" --test=M1 "$bank"
 says 'missing/state: No such file or directory' err
 
-ends 64
 ends 64 --backend=magic "$bank"
 ends 64 --runs=many "$bank"
 ends 2 --knobs=place=purple "$bank"
