@@ -29,28 +29,3 @@ others=$(find "$share" -type f ! -name '*.litmus' ! -name '*.scn' ! -path '*/exp
 installed=$(find "$share/scenario" -name '*.scn' | wc -l)
 rocin conform | grep -q "^$installed scenarios: $installed passed, 0 failed" || fail 'rocin conform'
 rocin litmus --test=M1- | grep -q '^1 tests, ' || fail 'rocin litmus: the bank'
-
-# A program of somebody else, against the installed headers and library.
-cat >"$work/gpu.c" <<'END'
-#include <rocin/gpu.h>
-#include <rocin/pcie.h>
-#include <rocin/storage.h>
-#include <stdio.h>
-
-int main(void)
-{
-	struct rn_pcie_knobs live = rn_pcie_live_knobs();
-	struct rn_gpu_buffer buffer;
-	char knobs[128];
-
-	if (rn_gpu_alloc(rn_gpu_open(0), 4096, 0, &buffer) != 0)
-		return 1;
-	rn_pcie_format(&live, knobs, sizeof(knobs));
-	puts(knobs);
-	return rn_gpu_free(buffer.bar) != 0;
-}
-END
-lib=$(dirname "$(find "$work/prefix" -name 'librocin-gpu.so')")
-LD_PRELOAD='' cc -Wall -Werror -I "$work/prefix/include" "$work/gpu.c" -L "$lib" -lrocin-gpu \
-	-Wl,-rpath,"$lib" -o "$work/gpu" || fail 'a program against the installed headers'
-[ "$(ROCIN_PCIE=typical "$work/gpu")" = typical ] || fail 'that program'
