@@ -32,6 +32,7 @@ enum rn_mad_class {
 	RN_MAD_CLASS_SUBN_ADM = 0x03,
 	RN_MAD_CLASS_PERF = 0x04,
 	RN_MAD_CLASS_CM = 0x07,
+	RN_MAD_CLASS_PEER_INFO = 0x0f,	   /* a class of vendors, see peer_info.h */
 	RN_MAD_CLASS_SUBN_DIRECTED = 0x81, /* class that is never sent to QP1 */
 };
 

@@ -240,7 +240,11 @@ struct rn_stats_page {
 	uint32_t object_capacity;
 	/* number of objects that have no record, as there was no room or memory */
 	uint32_t unrecorded;
-	uint8_t reserved[24];
+	/* How packets are treated whose IPv4 identification is not known: an enum
+	 * rn_peer_icrc (peer_info.h). 0 in programs of an older build.
+	 */
+	uint32_t icrc;
+	uint8_t reserved[20];
 	uint64_t counter[RN_STATS_COUNTERS_MAX];
 };
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
+#include "rocin/peer_info.h"
 #include "rocin/transport.h"
 #include "transport/io/host/log.h"
 
@@ -551,6 +552,7 @@ int rnp_engine_start(struct rnp_engine *e, const struct rn_attach *a, char *err,
 	}
 	rnp_qpns_init(&e->qpns, a->slot, a->qpn_counter, a->qpn_secret);
 	e->stats.page->slot = a->slot;
+	e->stats.page->icrc = e->set.icrc_exact ? RN_PEER_ICRC_EXACT : RN_PEER_ICRC_SOLVE;
 	rnp_policy_init(&e->policy);
 	e->poller_at = -1;
 	e->attached = true;

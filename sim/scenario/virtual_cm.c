@@ -56,7 +56,7 @@ void rn_virtual_cm_receive(struct rn_virtual_cm *v, rn_ns now,
 			      &(struct rn_cm_rx){ .flow = &p->flow,
 						  .src_qpn = mad.src_qpn,
 						  .mad = mad.mad });
-	if (verdict != RN_GSI_REPLY)
+	if (verdict != RN_GSI_REPLY && verdict != RN_GSI_PEER_INFO)
 		return;
 	v->reply = mad;
 	v->reply_flow = (struct rn_flow){ .src = p->flow.dst,

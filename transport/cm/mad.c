@@ -11,6 +11,7 @@
 #include "rocin/icrc.h"
 #include "rocin/mad.h"
 #include "rocin/opcode.h"
+#include "rocin/peer_info.h"
 #include "rocin/wire.h"
 
 /* Where a field is in a message, and where the member of struct rn_cm_msg is that holds
@@ -437,19 +438,30 @@ enum {
 	CPI_RESP_TIME = 7, /* low 5 bits */
 };
 
-/* Is this a packet to QP1 with a MAD? Packets with another length are dropped silently
- * (IBTA Vol 1, 13.5.3.1).
+/* Has the packet the length of a MAD's? Packets with another length are dropped silently
+ * (IBTA Vol 1, 13.5.3.1), except for those of peer_info.h, for which @pkt has the whole
+ * MAD.
  */
-static bool is_mad_packet(const uint8_t *pkt, size_t len, struct rn_deth *deth)
+static bool is_mad_length(const uint8_t *pkt, size_t len)
+{
+	if (len == RN_GSI_PACKET_LEN)
+		return true;
+	return len > RN_GSI_PACKET_LEN && len <= RN_PEER_ASK_MAX && len % 4 == 0 &&
+	       pkt[RN_GSI_MAD_AT + MGMT_CLASS] == RN_MAD_CLASS_PEER_INFO;
+}
+
+/* Is this a packet to the QP @qpn with a MAD? */
+static bool is_mad_packet(const uint8_t *pkt, size_t len, uint32_t qpn,
+			  struct rn_deth *deth)
 {
 	const uint8_t *end = pkt + len;
 	struct rn_bth bth;
 
-	if (len != RN_GSI_PACKET_LEN || rn_bth_parse(&bth, pkt, end) ||
+	if (!is_mad_length(pkt, len) || rn_bth_parse(&bth, pkt, end) ||
 	    rn_deth_parse(deth, pkt + RN_BTH_LEN, end))
 		return false;
-	return bth.opcode == RN_UD_SEND_ONLY && bth.dest_qpn == RN_QPN_GSI &&
-	       bth.pad_cnt == 0 && deth->qkey == RN_GSI_QKEY &&
+	return bth.opcode == RN_UD_SEND_ONLY && bth.dest_qpn == qpn && bth.pad_cnt == 0 &&
+	       deth->qkey == RN_GSI_QKEY &&
 	       (bth.pkey == PKEY_DEFAULT || bth.pkey == PKEY_DEFAULT_LIMITED);
 }
 
@@ -492,27 +504,40 @@ static bool answer(const struct rn_gsi *gsi, const struct rn_mad_hdr *hdr,
 	return true;
 }
 
+const uint8_t *rn_gsi_find_mad(const struct rn_flow *flow, const uint8_t *pkt, size_t len,
+			       uint32_t qpn, bool *is_damaged, uint32_t *src_qpn)
+{
+	struct rn_deth deth;
+
+	*is_damaged = false;
+	if (rn_gid_is_multicast(&flow->dst) || !is_mad_packet(pkt, len, qpn, &deth))
+		return NULL;
+	*is_damaged = rn_icrc_check(NULL, flow, pkt, len, 0, false) == RN_ICRC_BAD;
+	*src_qpn = deth.src_qpn;
+	return *is_damaged ? NULL : pkt + RN_GSI_MAD_AT;
+}
+
 enum rn_gsi_verdict rn_gsi_receive(const struct rn_gsi *gsi, const struct rn_flow *flow,
 				   const uint8_t *pkt, size_t len, struct rn_gsi_mad *out)
 {
-	const uint8_t *mad = pkt + RN_GSI_MAD_AT;
+	bool is_damaged;
+	const uint8_t *mad =
+		rn_gsi_find_mad(flow, pkt, len, RN_QPN_GSI, &is_damaged, &out->src_qpn);
 	struct rn_mad_hdr hdr;
-	struct rn_deth deth;
 
-	if (rn_gid_is_multicast(&flow->dst) || !is_mad_packet(pkt, len, &deth))
-		return RN_GSI_DROP_PACKET;
-	if (rn_icrc_check(NULL, flow, pkt, len, 0, false) == RN_ICRC_BAD)
-		return RN_GSI_DROP_ICRC;
+	if (!mad)
+		return is_damaged ? RN_GSI_DROP_ICRC : RN_GSI_DROP_PACKET;
 	rn_mad_hdr_parse(&hdr, mad);
 	if (hdr.base_version != RN_MAD_BASE_VERSION ||
 	    hdr.mgmt_class == RN_MAD_CLASS_SUBN_LID ||
 	    hdr.mgmt_class == RN_MAD_CLASS_SUBN_DIRECTED)
 		return RN_GSI_DROP_MAD;
-	out->src_qpn = deth.src_qpn;
 	out->mad = mad;
 	if (is_cm(&hdr) && hdr.method == RN_MAD_SEND)
 		return RN_GSI_CM;
-	return answer(gsi, &hdr, mad, out->reply) ? RN_GSI_REPLY : RN_GSI_DROP_MAD;
+	if (!answer(gsi, &hdr, mad, out->reply))
+		return RN_GSI_DROP_MAD;
+	return rn_peer_is_ask(mad) ? RN_GSI_PEER_INFO : RN_GSI_REPLY;
 }
 
 struct rn_flow rn_gsi_answer_flow(const struct rn_flow *f)
@@ -526,8 +551,8 @@ struct rn_flow rn_gsi_answer_flow(const struct rn_flow *f)
 	};
 }
 
-void rn_gsi_seal(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
-		 uint8_t *pkt)
+void rn_gsi_seal_long(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t src_qpn,
+		      uint32_t dest_qpn, uint8_t *pkt, size_t len)
 {
 	const struct rn_bth bth = {
 		.opcode = RN_UD_SEND_ONLY,
@@ -536,12 +561,12 @@ void rn_gsi_seal(struct rn_gsi *gsi, struct rn_flow *flow, uint32_t dest_qpn,
 		.dest_qpn = dest_qpn,
 		.psn = gsi->psn,
 	};
-	const struct rn_deth deth = { .qkey = RN_GSI_QKEY, .src_qpn = RN_QPN_GSI };
+	const struct rn_deth deth = { .qkey = RN_GSI_QKEY, .src_qpn = src_qpn };
 	uint8_t *p = rn_bth_emit(pkt, &bth);
 
 	gsi->psn = rn_psn_add(gsi->psn, 1);
 	if (!flow->sport)
 		flow->sport = SPORT;
 	rn_deth_emit(p, &deth);
-	rn_icrc_seal(flow, 0, pkt, RN_GSI_PACKET_LEN - RN_ICRC_LEN);
+	rn_icrc_seal(flow, 0, pkt, len - RN_ICRC_LEN);
 }

@@ -22,6 +22,7 @@
 #include "cm_channel.h"
 #include "rocin/gsi.h"
 #include "rocin/netdev.h"
+#include "rocin/peer_info.h"
 #include "tools/rocind/net/route.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
@@ -185,23 +186,41 @@ static void take_early(struct rnd_cm *cm)
 
 /* ---- Packets of QP1, and the timer ---- */
 
-/* Fills in the headers and the ICRC of the packet @pkt, which contains a MAD, and sends
- * it. A packet that cannot be sent counts as lost.
+/* @pkt contains a MAD, and @len bytes from BTH to ICRC. Completes the packet, and sends
+ * it. If it cannot be sent, it counts as lost.
  */
 static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
-			uint8_t *pkt)
+			uint8_t *pkt, uint32_t len)
 {
 	const struct rn_super one = {
 		.flow = flow,
 		.data = pkt,
-		.len = RN_GSI_PACKET_LEN,
-		.seg_len = RN_GSI_PACKET_LEN,
+		.len = len,
+		.seg_len = len,
 		.count = 1,
 	};
 
 	flow->sport = RN_ROCE_PORT;
-	rn_gsi_seal(&cm->gsi, flow, dest_qpn, pkt);
+	rn_gsi_seal_long(&cm->gsi, flow, RN_QPN_GSI, dest_qpn, pkt, len);
 	cm->net->ops->transmit(cm->net->ctx, &one);
+}
+
+/* Answers the question in packet @p, which has reply @mad, if there are not too many. */
+static void answer_peer(struct rnd_cm *cm, const struct rn_rx *p, struct rn_gsi_mad *mad)
+{
+	struct rn_flow back = rn_gsi_answer_flow(p->flow);
+	uint8_t pkt[RN_PEER_ASK_MAX] = { 0 };
+	struct rn_peer_info info;
+
+	if (!rnd_peer_may_answer(&cm->peer_budget, rnd_now()))
+		return;
+	if (cm->server->groups.admission.is_silent) {
+		send_packet(cm, &back, mad->src_qpn, mad->reply, RN_GSI_PACKET_LEN);
+		return;
+	}
+	rnd_peer_describe(cm->server, p->flow, &info);
+	rn_peer_answer_emit(pkt + RN_GSI_MAD_AT, mad->mad, &info);
+	send_packet(cm, &back, mad->src_qpn, pkt, p->len);
 }
 
 /* Processes a packet to QP1. Returns false if the packet is dropped. */
@@ -222,7 +241,10 @@ static bool take_packet(struct rnd_cm *cm, const struct rn_rx *p)
 		return true;
 	case RN_GSI_REPLY:
 		back = rn_gsi_answer_flow(flow);
-		send_packet(cm, &back, mad.src_qpn, mad.reply);
+		send_packet(cm, &back, mad.src_qpn, mad.reply, RN_GSI_PACKET_LEN);
+		return true;
+	case RN_GSI_PEER_INFO:
+		answer_peer(cm, p, &mad);
 		return true;
 	case RN_GSI_DROP_PACKET:
 	case RN_GSI_DROP_ICRC:
@@ -280,7 +302,7 @@ void rnd_cm_flush(struct rnd_cm *cm)
 	rnd_server_commit(cm->server);
 	rnd_cm_announce_all(cm);
 	for (n = 0; n < SEND_MAX && rn_cm_transmit(cm->protocol, &tx); n++)
-		send_packet(cm, &tx.flow, tx.dest_qpn, tx.pkt);
+		send_packet(cm, &tx.flow, tx.dest_qpn, tx.pkt, RN_GSI_PACKET_LEN);
 	if (cm->timer.fd >= 0)
 		set_timer(cm, n == SEND_MAX);
 }

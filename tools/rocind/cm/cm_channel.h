@@ -6,6 +6,7 @@
 #define RND_CM_CHANNEL_H
 
 #include "cm.h"
+#include "peer.h"
 #include "rocin/cmdev.h"
 #include "rocin/gsi.h"
 #include "rocin/stats.h"
@@ -127,6 +128,8 @@ struct rnd_cm {
 	/* how many records of QPs may still be read in this step, see RND_CM_RECORDS_MAX
 	 */
 	uint32_t records_left;
+	/* how many questions of other hosts may still be answered */
+	struct rnd_peer_budget peer_budget;
 };
 
 /* What the keeper's record of struct rnd_cm contains: the members that a successor needs.

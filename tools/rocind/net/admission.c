@@ -129,12 +129,27 @@ static int take_own_port(struct rnd_admission *a, char *err, size_t err_len)
 	return 0;
 }
 
+/* Reads ROCIN_PEER_INFO. Returns 0, or -EINVAL with an error text in @err. */
+static int read_silence(struct rnd_admission *a, char *err, size_t err_len)
+{
+	const char *value = secure_getenv("ROCIN_PEER_INFO");
+
+	a->is_silent = value && strcmp(value, "off") == 0;
+	if (!value || !*value || a->is_silent || strcmp(value, "on") == 0)
+		return 0;
+	return rn_fail(err, err_len, -EINVAL,
+		       "ROCIN_PEER_INFO is \"%.40s\"; on or off is expected", value);
+}
+
 int rnd_admission_open(struct rnd_admission *a, char *err, size_t err_len)
 {
 	const char *who = secure_getenv("ROCIN_NEIGHBOURS");
 	int rc;
 
 	*a = (struct rnd_admission){ .hold = -1, .loopback = if_nametoindex("lo") };
+	rc = read_silence(a, err, err_len);
+	if (rc)
+		return rc;
 	if (!who || !*who)
 		who = "user";
 	if (strcmp(who, "all") == 0) {

@@ -32,7 +32,12 @@ enum {
 };
 
 struct rnd_admission {
-	bool is_for_all;   /* packets of all users are accepted */
+	bool is_for_all; /* packets of all users are accepted */
+	/* 1: the questions of other hosts about this rocind are not answered
+	 * (rocin/peer_info.h). It is no bool, because the record of an older rocind has a
+	 * byte of padding here.
+	 */
+	uint8_t is_silent;
 	uint32_t loopback; /* interface index of the loopback interface */
 	int hold;	   /* socket that holds rocind's own port; -1: none */
 	/* rocind's own port; 0: none, because packets of all users are accepted */
@@ -45,9 +50,10 @@ struct rnd_admission {
 	unsigned user_count;
 };
 
-/* Reads ROCIN_NEIGHBOURS and takes the own port. Returns 0, or with an error text in
- * @err: -EINVAL (the setting is wrong, or names a group that does not exist), -EADDRINUSE
- * (other users have all ports that could be taken), or an error of a socket call.
+/* Reads ROCIN_NEIGHBOURS and ROCIN_PEER_INFO, and takes the own port. Returns 0, or with
+ * an error text in @err: -EINVAL (a setting is wrong, or names a group that does not
+ * exist), -EADDRINUSE (other users have all ports that could be taken), or an error of a
+ * socket call.
  */
 int rnd_admission_open(struct rnd_admission *a, char *err, size_t err_len);
 void rnd_admission_close(struct rnd_admission *a);

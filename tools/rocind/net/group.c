@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "rocin/gid.h"
-#include "rocin/gsi.h"
+#include "rocin/peer_info.h"
 #include "rocin/icrc.h"
 #include "rocin/wire.h"
 #include "transport/io/host/clock.h"
@@ -574,7 +574,7 @@ static bool send_to_own_host(struct rnd_group *group, const struct rn_flow *flow
 			     const uint8_t *pkt, size_t len, struct msghdr *msg)
 {
 	struct rn_flow own = *flow;
-	uint8_t copy[RN_GSI_PACKET_LEN];
+	uint8_t copy[RN_PEER_ASK_MAX];
 
 	if (own_socket(group) < 0 || len > sizeof(copy))
 		return false;

@@ -33,6 +33,18 @@ static bool read_flags(const char name[IFNAMSIZ], unsigned *flags)
 	return ok;
 }
 
+uint32_t rnd_iface_mtu(uint32_t ifindex)
+{
+	struct ifreq req = { 0 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok = fd >= 0 && if_indextoname(ifindex, req.ifr_name) &&
+		  ioctl(fd, SIOCGIFMTU, &req) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return ok ? (uint32_t)req.ifr_mtu : 0;
+}
+
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out)
 {
 	struct rn_netdev dev;

@@ -27,6 +27,9 @@ struct rnd_iface {
  */
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out);
 
+/* Returns the MTU of an interface in bytes; 0 if there is no such interface. */
+uint32_t rnd_iface_mtu(uint32_t ifindex);
+
 bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);
 
 /* ---- Bonds that fail over ---- */

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "rocin/gid.h"
-#include "rocin/gsi.h"
+#include "rocin/peer_info.h"
 #include "tools/rocind/cm/cm.h"
 #include "transport/io/host/gid_sockaddr.h"
 #include "transport/io/host/log.h"
@@ -177,7 +177,7 @@ static void on_stray_packets(void *ctx)
 	/* Room for the longest packet to QP1. Longer packets are dropped, so the rest of
 	 * them need not be read.
 	 */
-	uint8_t pkt[RN_GSI_PACKET_LEN];
+	uint8_t pkt[RN_PEER_ASK_MAX];
 
 	group->users++;
 	for (unsigned i = 0; i < SLOT0_PACKETS_MAX; i++) {
@@ -188,8 +188,9 @@ static void on_stray_packets(void *ctx)
 		if (len < 0)
 			break;
 		reason = rnd_steer_reason(pkt, (size_t)len);
-		if (reason == RN_ROCIND_DROP_QP1 && len == sizeof(pkt) &&
-		    rnd_cm_packet(server->cm, &flow, pkt, sizeof(pkt)))
+		if (reason == RN_ROCIND_DROP_QP1 && len >= RN_GSI_PACKET_LEN &&
+		    (size_t)len <= sizeof(pkt) &&
+		    rnd_cm_packet(server->cm, &flow, pkt, (size_t)len))
 			continue;
 		server->drops[reason]++;
 	}

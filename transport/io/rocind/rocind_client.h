@@ -426,13 +426,14 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  *
  * The daemon gets a session of its own, /dev/null as standard files, and of the
  * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG, ROCIN_TIMEOUT_SCALE,
- * ROCIN_KEEPER and ROCIN_RUNTIME_DIR=@dir. It does not get LD_LIBRARY_PATH: it serves all
- * programs of its user, and must not depend on libraries of the first of them, which may
- * be removed. Its standard error is a pipe to this function until it replaces that by
- * /dev/null, so that an error that keeps it from starting is reported. It is an orphan
- * from the start: neither wait() nor SIGCHLD of this process ever reports it, unless this
- * process is the reaper of orphans (PR_SET_CHILD_SUBREAPER, or process 1). ROCIN_IDLE_MS,
- * if rn_rocind_is_idle_time(), becomes its --idle-ms option.
+ * ROCIN_KEEPER, ROCIN_NEIGHBOURS, ROCIN_PEER_INFO and ROCIN_RUNTIME_DIR=@dir. It does not
+ *get LD_LIBRARY_PATH: it serves all programs of its user, and must not depend on
+ *libraries of the first of them, which may be removed. Its standard error is a pipe to
+ *this function until it replaces that by /dev/null, so that an error that keeps it from
+ *starting is reported. It is an orphan from the start: neither wait() nor SIGCHLD of this
+ *process ever reports it, unless this process is the reaper of orphans
+ *(PR_SET_CHILD_SUBREAPER, or process 1). ROCIN_IDLE_MS, if rn_rocind_is_idle_time(),
+ *becomes its --idle-ms option.
  *
  * Return: 0 (a daemon listens, perhaps started by another process), -ETIMEDOUT, -EIO (it
  *	   failed, and @err says why), or why no process could be created.

@@ -157,7 +157,8 @@ static int spawn_with_clean_environment(const struct launch *launch, const char 
 					    "ROCIN_LOG",
 					    "ROCIN_TIMEOUT_SCALE",
 					    "ROCIN_KEEPER",
-					    "ROCIN_NEIGHBOURS" };
+					    "ROCIN_NEIGHBOURS",
+					    "ROCIN_PEER_INFO" };
 	const char *idle = idle_time();
 	char ready_option[32], idle_option[32], name[] = "rocind";
 	char *argv[] = { name, ready_option, idle ? idle_option : NULL, NULL };

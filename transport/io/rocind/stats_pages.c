@@ -116,6 +116,17 @@ int rn_stats_read(int fd, struct rn_stats_copy *copy)
 	return copy->qp && copy->object ? 0 : -ENOMEM;
 }
 
+uint32_t rn_stats_icrc(int fd)
+{
+	struct rn_stats_page page;
+	const size_t len = offsetof(struct rn_stats_page, counter);
+
+	if (fd < 0 || pread(fd, &page, len, 0) != (ssize_t)len ||
+	    page.magic != RN_STATS_PAGE_MAGIC || page.version != RN_STATS_PAGE_VERSION)
+		return 0;
+	return page.icrc;
+}
+
 void rn_stats_free(struct rn_stats_copy *copy)
 {
 	free(copy->qp);

@@ -33,6 +33,11 @@ struct rn_stats_copy {
 int rn_stats_read(int fd, struct rn_stats_copy *copy);
 void rn_stats_free(struct rn_stats_copy *copy);
 
+/* Returns the member @icrc of a stats page, any number; 0 if @fd is no stats page of this
+ * version.
+ */
+uint32_t rn_stats_icrc(int fd);
+
 /**
  * rn_stats_find_qp() - Look for the record of one QP
  * @next:	Index of the record to begin at, any number; out: index for the next

@@ -298,8 +298,9 @@ static void read_link(pid_t pid, const char *name, char *target, size_t len)
 static void expect_clean_environment(pid_t pid)
 {
 	static const char *const allowed[] = {
-		"PATH=",      "TMPDIR=",	   "XDG_RUNTIME_DIR=",
-		"ROCIN_LOG=", "ROCIN_NEIGHBOURS=", "ROCIN_RUNTIME_DIR="
+		"PATH=",	   "TMPDIR=",		"XDG_RUNTIME_DIR=",
+		"ROCIN_LOG=",	   "ROCIN_NEIGHBOURS=", "ROCIN_RUNTIME_DIR=",
+		"ROCIN_PEER_INFO="
 	};
 	char path[64], text[16384];
 	size_t len;
