@@ -5,8 +5,6 @@
  * is bad.
  */
 #include <errno.h>
-#include <netdb.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,107 +15,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "doctor.h"
 #include "provider/settings/settings.h"
 #include "rocin/cpu.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
-#include "tools/rocin/common/launch.h"
 #include "transport/io/host/runtime_dir.h"
 #include "transport/io/host/uring.h"
 #include "transport/io/rocind/rocind_client.h"
-#include "transport/io/udp/icmp_probe.h"
 #include "transport/io/udp/net_udp.h"
 
-/* ------------------------------------------------------- check of a peer's UDP port */
-enum {
-	/* Longest time in ms to wait for an ICMP error; longer than a round trip. */
-	WAIT_MS = 500,
-	/* Number of datagrams that are sent. It is more than one, because hosts limit the
-	 * rate of ICMP errors.
-	 */
-	PROBES = 2,
-};
-
-static void explain(int err, const char *address, char *text, size_t len)
-{
-	const char *meaning = rn_icmp_probe_meaning(err);
-
-	snprintf(text, len, "%s refuses packets: %s", address,
-		 meaning ? meaning : strerror(err));
-}
-
-/* Sends empty datagrams to the port to which @fd is connected. If an ICMP error comes
- * back, returns the errno value that stands for it, else 0.
- */
-static int probe_port(int fd)
-{
-	for (unsigned i = 0; i < PROBES; i++) {
-		struct pollfd p = { .fd = fd };
-		int err = 0;
-		socklen_t size = sizeof(err);
-
-		if (send(fd, "", 0, 0) < 0)
-			return errno;
-		/* No events are requested, but poll() reports an error on the socket in
-		 * any case.
-		 */
-		if (poll(&p, 1, WAIT_MS) > 0 &&
-		    !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) && err)
-			return err;
-	}
-	return 0;
-}
-
-static bool is_peer_open(const char *address, char *text, size_t len)
-{
-	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
-					.ai_socktype = SOCK_DGRAM };
-	struct addrinfo *to;
-	int fd, err, rc = getaddrinfo(address, "4791", &hints, &to);
-
-	if (rc) {
-		snprintf(text, len, "\"%s\" is not an IPv4 or IPv6 address: %s", address,
-			 gai_strerror(rc));
-		return false;
-	}
-	fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	err = fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen) ? errno : probe_port(fd);
-	if (fd >= 0)
-		close(fd);
-	freeaddrinfo(to);
-	if (err)
-		explain(err, address, text, len);
-	else
-		snprintf(text, len,
-			 "UDP port 4791 of %s refuses nothing (a firewall that drops in "
-			 "silence looks the same)",
-			 address);
-	return err == 0;
-}
-
 /* ---------------------------------------------------------------------------- checks */
-struct doctor {
-	const char *netdevs;
-	const char *program; /* program that is to be checked; NULL: none was given */
-	/* address of a peer that is to be checked; NULL: none was given */
-	const char *peer;
-	struct rn_launch launch;
-	bool prepared;
-	/* LD_PRELOAD affects only a part of the program that is checked */
-	bool is_partly_reached;
-	unsigned faults;
-};
-
-enum finding {
-	GOOD,
-	NOTE,
-	FAULT
-};
-
-static void print_finding(struct doctor *d, enum finding f, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void print_finding(struct doctor *d, enum finding f, const char *fmt, ...)
+void rn_doctor_find(struct doctor *d, enum finding f, const char *fmt, ...)
 {
 	static const char *const mark[] = {
 		[GOOD] = "ok   ", [NOTE] = "note ", [FAULT] = "FAULT"
@@ -137,9 +47,9 @@ static void check_runtime_dir(struct doctor *d)
 	char dir[RN_RUNTIME_PATH_MAX], err[512];
 
 	if (rn_runtime_dir(dir, sizeof(dir), err, sizeof(err)))
-		print_finding(d, FAULT, "%s", err);
+		rn_doctor_find(d, FAULT, "%s", err);
 	else
-		print_finding(d, GOOD, "runtime directory %s", dir);
+		rn_doctor_find(d, GOOD, "runtime directory %s", dir);
 }
 
 /* Checks that there is a route for IPv6 multicast on the interface of @dev. By default
@@ -153,12 +63,13 @@ static void check_groups(struct doctor *d, const struct rn_netdev *dev)
 	for (unsigned i = 0; i < dev->gid_count; i++)
 		has_ipv6 |= !rn_gid_is_ipv4(&dev->gid[i]);
 	if (has_ipv6 && rn_group_route(&group, dev->ifindex) == -ENETUNREACH)
-		print_finding(d, NOTE,
-			      "%s: IPv6 multicast has no route on %s; ip -6 route add %s "
-			      "ff00::/8 "
-			      "dev %s%s",
-			      dev->ibdev, dev->ifname, is_lo ? "local" : "multicast",
-			      dev->ifname, is_lo ? "" : " table local");
+		rn_doctor_find(
+			d, NOTE,
+			"%s: IPv6 multicast has no route on %s; ip -6 route add %s "
+			"ff00::/8 "
+			"dev %s%s",
+			dev->ibdev, dev->ifname, is_lo ? "local" : "multicast",
+			dev->ifname, is_lo ? "" : " table local");
 }
 
 static void check_devices(struct doctor *d)
@@ -166,7 +77,7 @@ static void check_devices(struct doctor *d)
 	char err[512];
 
 	if (rn_launch_prepare(&d->launch, d->netdevs, err, sizeof(err))) {
-		print_finding(d, FAULT, "%s", err);
+		rn_doctor_find(d, FAULT, "%s", err);
 		return;
 	}
 	d->prepared = true;
@@ -174,20 +85,20 @@ static void check_devices(struct doctor *d)
 		const struct rn_netdev *dev = &d->launch.devs[i];
 
 		if (!rn_netdev_path_mtu(dev->mtu))
-			print_finding(
+			rn_doctor_find(
 				d, FAULT,
 				"%s: MTU %u of %s is too small; set it to 352 or more",
 				dev->ibdev, dev->mtu, dev->ifname);
 		else if (!dev->up)
-			print_finding(d, FAULT, "%s: %s is down; ip link set %s up",
-				      dev->ibdev, dev->ifname, dev->ifname);
+			rn_doctor_find(d, FAULT, "%s: %s is down; ip link set %s up",
+				       dev->ibdev, dev->ifname, dev->ifname);
 		else
-			print_finding(d, GOOD, "%s on %s, %u address%s, path MTU %u",
-				      dev->ibdev, dev->ifname, dev->gid_count,
-				      dev->gid_count == 1 ? "" : "es",
-				      rn_netdev_path_mtu(dev->mtu));
+			rn_doctor_find(d, GOOD, "%s on %s, %u address%s, path MTU %u",
+				       dev->ibdev, dev->ifname, dev->gid_count,
+				       dev->gid_count == 1 ? "" : "es",
+				       rn_netdev_path_mtu(dev->mtu));
 		if (dev->up && strcmp(dev->ifname, "lo") != 0)
-			print_finding(
+			rn_doctor_find(
 				d, NOTE,
 				"%s: a firewall between it and other hosts must let UDP "
 				"port "
@@ -210,27 +121,28 @@ static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
 		text = line + strlen(line);
 	if (!strcmp(line, "device")) {
 		(*ours)++;
-		print_finding(d, GOOD,
-			      "libibverbs lists %s, opens it and makes a queue pair",
-			      text);
+		rn_doctor_find(d, GOOD,
+			       "libibverbs lists %s, opens it and makes a queue pair",
+			       text);
 	} else if (!strcmp(line, "other-device")) {
-		print_finding(d, NOTE, "libibverbs lists %s too, which is not ours",
-			      text);
+		rn_doctor_find(d, NOTE, "libibverbs lists %s too, which is not ours",
+			       text);
 	} else if (!strcmp(line, "no-libibverbs")) {
-		print_finding(d, FAULT,
-			      "libibverbs cannot be loaded (%s); apt install libibverbs1",
-			      text);
+		rn_doctor_find(
+			d, FAULT,
+			"libibverbs cannot be loaded (%s); apt install libibverbs1",
+			text);
 	} else if (!strcmp(line, "no-qp")) {
 		(*ours)++;
-		print_finding(d, FAULT, "no queue pair on %s; the reason stands above",
-			      text);
+		rn_doctor_find(d, FAULT, "no queue pair on %s; the reason stands above",
+			       text);
 	} else if (!strcmp(line, "no-open") || !strcmp(line, "no-list")) {
-		print_finding(d, FAULT,
-			      "libibverbs failed: %s %s; the reason stands above", line,
-			      text);
+		rn_doctor_find(d, FAULT,
+			       "libibverbs failed: %s %s; the reason stands above", line,
+			       text);
 	} else {
 		text[-1] = text == line ? '\0' : ' ';
-		print_finding(d, NOTE, "%s", line);
+		rn_doctor_find(d, NOTE, "%s", line);
 	}
 }
 
@@ -260,7 +172,7 @@ static void check_libibverbs(struct doctor *d)
 		return;
 	fflush(stdout);
 	if (pipe(pipe_fd) || (pid = fork()) < 0) {
-		print_finding(d, FAULT, "cannot start a process: %s", strerror(errno));
+		rn_doctor_find(d, FAULT, "cannot start a process: %s", strerror(errno));
 		return;
 	}
 	if (pid == 0)
@@ -276,10 +188,10 @@ static void check_libibverbs(struct doctor *d)
 		fclose(in);
 	waitpid(pid, &status, 0);
 	if (WIFSIGNALED(status))
-		print_finding(d, FAULT, "the trial program died of signal %d",
-			      WTERMSIG(status));
+		rn_doctor_find(d, FAULT, "the trial program died of signal %d",
+			       WTERMSIG(status));
 	else if (ours == 0)
-		print_finding(
+		rn_doctor_find(
 			d, FAULT,
 			"libibverbs does not list our devices: the preload did not take "
 			"effect, or the plugin refused (see above)");
@@ -295,14 +207,14 @@ static void check_program(struct doctor *d)
 	fault = rn_program_check(d->program, path, sizeof(path), text, sizeof(text));
 	d->is_partly_reached = fault != RN_PROGRAM_OK && !rn_program_is_fault(fault);
 	if (d->is_partly_reached)
-		print_finding(d, NOTE, "%s", text);
+		rn_doctor_find(d, NOTE, "%s", text);
 	else if (fault == RN_PROGRAM_OK)
-		print_finding(d, GOOD,
-			      "LD_PRELOAD reaches %s (unless it loads libibverbs with "
-			      "RTLD_DEEPBIND, which nothing can see from outside)",
-			      path);
+		rn_doctor_find(d, GOOD,
+			       "LD_PRELOAD reaches %s (unless it loads libibverbs with "
+			       "RTLD_DEEPBIND, which nothing can see from outside)",
+			       path);
 	else
-		print_finding(d, FAULT, "%s", text);
+		rn_doctor_find(d, FAULT, "%s", text);
 }
 
 static void check_environment(struct doctor *d)
@@ -310,19 +222,20 @@ static void check_environment(struct doctor *d)
 	const char *tree = getenv("ROCIN_TREE"), *preload = getenv("LD_PRELOAD");
 
 	if (tree && (!preload || !strstr(preload, "librocin-kernel.so")))
-		print_finding(d, FAULT,
-			      "ROCIN_TREE is set but LD_PRELOAD was lost on the way here "
-			      "(sudo, "
-			      "ssh and mpirun do that); put rocin run behind them");
+		rn_doctor_find(
+			d, FAULT,
+			"ROCIN_TREE is set but LD_PRELOAD was lost on the way here "
+			"(sudo, "
+			"ssh and mpirun do that); put rocin run behind them");
 	else if (tree && access(tree, R_OK))
-		print_finding(
+		rn_doctor_find(
 			d, FAULT,
 			"ROCIN_TREE names %s, which is not there; use rocin run again",
 			tree);
 	else if (tree)
-		print_finding(d, GOOD, "this shell runs under rocin run");
+		rn_doctor_find(d, GOOD, "this shell runs under rocin run");
 	else
-		print_finding(
+		rn_doctor_find(
 			d, NOTE,
 			"programs find the devices only under: rocin run -- PROGRAM");
 }
@@ -335,16 +248,17 @@ static void check_rocind(struct doctor *d)
 	struct rn_rocind *r = rn_rocind_connect_running(why, sizeof(why));
 
 	if (r ? rn_rocind_status(r, &status, why, sizeof(why)) != 0 : errno != ENOENT)
-		print_finding(d, FAULT, "%s", why);
+		rn_doctor_find(d, FAULT, "%s", why);
 	else if (r && strcmp(status.version, ROCIN_VERSION) != 0)
-		print_finding(d, NOTE,
-			      "rocind %s runs (process %d), and this is rocin %s: rocind "
-			      "--replace lets the new one go on in its place, without a "
-			      "gap for programs",
-			      status.version, status.pid, ROCIN_VERSION);
+		rn_doctor_find(
+			d, NOTE,
+			"rocind %s runs (process %d), and this is rocin %s: rocind "
+			"--replace lets the new one go on in its place, without a "
+			"gap for programs",
+			status.version, status.pid, ROCIN_VERSION);
 	else if (r)
-		print_finding(d, GOOD, "rocind %s runs, process %d", status.version,
-			      status.pid);
+		rn_doctor_find(d, GOOD, "rocind %s runs, process %d", status.version,
+			       status.pid);
 	rn_rocind_close(r);
 }
 
@@ -358,10 +272,10 @@ static void check_faults(struct doctor *d)
 	struct rn_rocind_faults now = { .fd = -1 };
 
 	if (own && *own)
-		print_finding(d, NOTE, "ROCIN_FAULT makes things go wrong on purpose: %s",
-			      own);
+		rn_doctor_find(d, NOTE,
+			       "ROCIN_FAULT makes things go wrong on purpose: %s", own);
 	if (r && rn_rocind_faults(r, &now, NULL, 0) == 0 && now.fd >= 0)
-		print_finding(
+		rn_doctor_find(
 			d, NOTE,
 			"rules make things go wrong on purpose: rocin fault lists them, "
 			"rocin fault --clear removes them");
@@ -376,17 +290,18 @@ static void check_system(struct doctor *d)
 	struct rlimit files;
 
 	if (access("/proc/self/fd", X_OK))
-		print_finding(
+		rn_doctor_find(
 			d, NOTE,
 			"/proc is not mounted: works, but less can be said in messages");
 	if (rmem >= 0 && rmem < 1 << 20)
-		print_finding(
+		rn_doctor_find(
 			d, NOTE,
 			"net.core.rmem_max is %ld: works; 4194304 or more is faster",
 			rmem);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 64)
-		print_finding(d, FAULT, "only %lu descriptors may be open; ulimit -n 256",
-			      (unsigned long)files.rlim_cur);
+		rn_doctor_find(d, FAULT,
+			       "only %lu descriptors may be open; ulimit -n 256",
+			       (unsigned long)files.rlim_cur);
 }
 
 /* Checks whether the program may open packet sockets, which raw packet QPs need. */
@@ -397,14 +312,14 @@ static void check_raw_packets(struct doctor *d)
 	if (fd >= 0)
 		close(fd);
 	else if (errno == EPERM || errno == EACCES)
-		print_finding(
+		rn_doctor_find(
 			d, NOTE,
 			"no CAP_NET_RAW: all works but raw packet queue pairs, which "
 			"answer EPERM; run as root in the namespace of the network");
 	else
-		print_finding(d, NOTE,
-			      "no packet sockets here (%s): no raw packet queue pairs",
-			      strerror(errno));
+		rn_doctor_find(d, NOTE,
+			       "no packet sockets here (%s): no raw packet queue pairs",
+			       strerror(errno));
 }
 
 /* Checks that memfd_create() is permitted, by which rocind makes the shared memory of
@@ -416,21 +331,21 @@ static void check_local_wires(struct doctor *d)
 	int fd = memfd_create("rocin-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (set && !strcmp(set, "off"))
-		print_finding(
+		rn_doctor_find(
 			d, NOTE,
 			"ROCIN_LOCAL is off: packets between processes of this host "
 			"go by UDP");
 	else if (fd < 0)
-		print_finding(d, NOTE,
-			      "memfd_create fails (%s): packets between processes of "
-			      "this host go "
-			      "by UDP, which is slower; allow it in the sandbox",
-			      strerror(errno));
+		rn_doctor_find(d, NOTE,
+			       "memfd_create fails (%s): packets between processes of "
+			       "this host go "
+			       "by UDP, which is slower; allow it in the sandbox",
+			       strerror(errno));
 	else
-		print_finding(d, GOOD,
-			      "packets between processes of this host and user go "
-			      "through shared "
-			      "memory; rocin run --local=off shows them to tcpdump");
+		rn_doctor_find(d, GOOD,
+			       "packets between processes of this host and user go "
+			       "through shared "
+			       "memory; rocin run --local=off shows them to tcpdump");
 	if (fd >= 0)
 		close(fd);
 }
@@ -444,9 +359,9 @@ static void check_cpu(struct doctor *d)
 
 	if (rnp_settings_read(&s, err, sizeof(err)))
 		return; /* check_environment() says why */
-	print_finding(d, GOOD, "vector instructions: level %s%s", rn_cpu_name(s.cpu),
-		      s.cpu < rn_cpu_best() ? " (ROCIN_CPU); this processor has more"
-					    : "");
+	rn_doctor_find(d, GOOD, "vector instructions: level %s%s", rn_cpu_name(s.cpu),
+		       s.cpu < rn_cpu_best() ? " (ROCIN_CPU); this processor has more"
+					     : "");
 }
 
 /* Checks that io_uring works, but only if the user has selected it by ROCIN_IO: a sandbox
@@ -462,9 +377,9 @@ static void check_io(struct doctor *d)
 		return;
 	u = rn_uring_open(RN_URING_AT_ONCE, 1, why, sizeof(why));
 	if (u)
-		print_finding(d, GOOD, "packets by UDP go by io_uring (ROCIN_IO)");
+		rn_doctor_find(d, GOOD, "packets by UDP go by io_uring (ROCIN_IO)");
 	else
-		print_finding(
+		rn_doctor_find(
 			d, NOTE,
 			"ROCIN_IO is uring, but %s: devices work by epoll, sendmsg and "
 			"recvmsg",
@@ -508,15 +423,6 @@ static const struct argp argp = {
 	       "reach it.",
 };
 
-static void check_peer(struct doctor *d)
-{
-	char text[512];
-	bool is_good = !d->peer || is_peer_open(d->peer, text, sizeof(text));
-
-	if (d->peer)
-		print_finding(d, is_good ? GOOD : FAULT, "%s", text);
-}
-
 int rn_cmd_doctor(int argc, char **argv)
 {
 	static struct doctor d;
@@ -535,7 +441,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_rocind(&d);
 	check_faults(&d);
 	check_program(&d);
-	check_peer(&d);
+	rn_doctor_check_peer(&d);
 	if (d.faults)
 		printf("\n%u fault%s found.\n", d.faults, d.faults == 1 ? "" : "s");
 	else if (d.is_partly_reached)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* doctor.h - what the checks of `rocin doctor` share. */
+#ifndef ROCIN_DOCTOR_H
+#define ROCIN_DOCTOR_H
+
+#include "tools/rocin/common/launch.h"
+
+struct doctor {
+	const char *netdevs;
+	const char *program; /* program that is to be checked; NULL: none was given */
+	/* address of a peer that is to be checked; NULL: none was given */
+	const char *peer;
+	struct rn_launch launch;
+	bool prepared;
+	bool is_partly_reached; /* LD_PRELOAD affects only a part of the program */
+	unsigned faults;
+};
+
+enum finding {
+	GOOD,
+	NOTE,
+	FAULT
+};
+
+/* Prints the result of a check. */
+void rn_doctor_find(struct doctor *d, enum finding f, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Checks the UDP port of the peer at @d->peer, if there is one. */
+void rn_doctor_check_peer(struct doctor *d);
+
+#endif /* ROCIN_DOCTOR_H */
