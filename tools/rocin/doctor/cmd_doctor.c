@@ -5,7 +5,6 @@
  * is bad.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,21 +26,6 @@
 #include "transport/io/udp/net_udp.h"
 
 /* ---------------------------------------------------------------------------- checks */
-void rn_doctor_find(struct doctor *d, enum finding f, const char *fmt, ...)
-{
-	static const char *const mark[] = {
-		[GOOD] = "ok   ", [NOTE] = "note ", [FAULT] = "FAULT"
-	};
-	va_list ap;
-
-	printf("%s  ", mark[f]);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	putchar('\n');
-	d->faults += f == FAULT;
-}
-
 static void check_runtime_dir(struct doctor *d)
 {
 	char dir[RN_RUNTIME_PATH_MAX], err[512];
@@ -390,7 +374,9 @@ static void check_io(struct doctor *d)
 static const struct argp_option options[] = {
 	RN_OPTION_NETDEV(0),
 	{ "peer", 'p', "ADDRESS", 0,
-	  "Knock at the port of a device at ADDRESS and say who refuses it", 0 },
+	  "Ask the device at ADDRESS: do packets get there and back, of which size, "
+	  "and what differs there",
+	  0 },
 	{ 0 },
 };
 

@@ -26,7 +26,7 @@ enum finding {
 void rn_doctor_find(struct doctor *d, enum finding f, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Checks the UDP port of the peer at @d->peer, if there is one. */
+/* Asks the peer at @d->peer, if there is one (peer.c). */
 void rn_doctor_check_peer(struct doctor *d);
 
 #endif /* ROCIN_DOCTOR_H */
