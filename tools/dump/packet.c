@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.c - parses a captured RoCEv2 packet, and writes it as text; see packet.h. */
+/* packet.c - parses a captured packet of RoCE or InfiniBand, and writes it as text; see
+ * packet.h.
+ */
 #include "packet.h"
 
 #include <inttypes.h>
@@ -13,10 +15,14 @@
 #include "transport/io/host/gid_sockaddr.h"
 
 enum {
-	/* Length in bytes of the LRH, the first header of an InfiniBand packet. RoCEv2
+	/* Length in bytes of the LRH, the first header of an InfiniBand packet. RoCE
 	 * packets have none; their ICRC covers 8 bytes of ones in its place.
 	 */
 	LRH_LEN = 8,
+	/* Values of the field LNH of an LRH, which says what follows it. */
+	LNH_BTH = 2,
+	LNH_GRH = 3,
+	GRH_LEN = 40, /* laid out as an IPv6 header */
 	IPV4_LEN = 20,
 	IPV4_LEN_MAX = 60,
 	IPV6_LEN = 40,
@@ -31,7 +37,7 @@ enum {
 enum {
 	NEXT_HOP_BY_HOP = 0,
 	NEXT_UDP = 17,
-	NEXT_ROCE_V1 = 27, /* RoCE v1: the "IPv6" header is a GRH, followed by a BTH */
+	NEXT_BTH = 27, /* the "IPv6" header is a GRH, followed by a BTH */
 	NEXT_ROUTING = 43,
 	NEXT_FRAGMENT = 44,
 	NEXT_AUTHENTICATION = 51,
@@ -85,9 +91,23 @@ static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t le
 	return NULL;
 }
 
-/* Computes the ICRC of a packet from the header fields as they were captured. Fields that
- * routers may change count as ones. @ip_len: number of bytes of the IP header that the
- * ICRC covers.
+/* Replaces the fields of an IP header or GRH that routers may change by ones. */
+static void mask_network(const struct rn_packet *p, uint8_t *net)
+{
+	if (p->is_ipv4) {
+		net[1] = net[8] = 0xff; /* routers may change type of service and TTL */
+		memset(net + 10, 0xff, 2);
+	} else {
+		/* IPv6 and GRH: routers may change the traffic class and the flow label */
+		net[0] |= 0x0f;
+		memset(net + 1, 0xff, 3);
+		net[7] = 0xff; /* routers may change the hop limit */
+	}
+}
+
+/* Computes the ICRC of a RoCEv2 packet from the header fields as they were captured.
+ * Fields that routers may change count as ones. @ip_len: number of bytes of the IP header
+ * that the ICRC covers.
  */
 static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_len)
 {
@@ -98,15 +118,7 @@ static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_
 	memset(head, 0xff, LRH_LEN);
 	memcpy(net, ip, ip_len);
 	memcpy(udp, p->at - UDP_LEN, UDP_LEN + RN_BTH_LEN);
-	if (p->is_ipv4) {
-		net[1] = net[8] = 0xff; /* routers may change type of service and TTL */
-		memset(net + 10, 0xff, 2);
-	} else {
-		/* routers may change the traffic class and the flow label */
-		net[0] |= 0x0f;
-		memset(net + 1, 0xff, 3);
-		net[7] = 0xff; /* routers may change the hop limit */
-	}
+	mask_network(p, net);
 	memset(udp + 6, 0xff, 2);
 	/* the network may change FECN and BECN; reserved bits count as ones, too */
 	udp[UDP_LEN + 4] = 0xff;
@@ -115,15 +127,51 @@ static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_
 				p->said - RN_BTH_LEN - RN_ICRC_LEN);
 }
 
+/* Returns true if the ICRC of an InfiniBand or RoCE v1 packet is right. It covers the
+ * LRH but for the virtual lane, which switches may change, or 8 bytes of ones (@lrh is
+ * NULL); the GRH, if there is one (@grh is not NULL); and the rest as in RoCEv2.
+ */
+static bool is_icrc_right(const struct rn_packet *p, const uint8_t *lrh,
+			  const uint8_t *grh)
+{
+	uint8_t head[LRH_LEN + GRH_LEN + RN_BTH_LEN];
+	uint8_t *at = head + LRH_LEN;
+	uint32_t crc;
+
+	memset(head, 0xff, LRH_LEN);
+	if (lrh)
+		memcpy(head, lrh, LRH_LEN);
+	head[0] |= 0xf0;
+	if (grh) {
+		memcpy(at, grh, GRH_LEN);
+		mask_network(p, at);
+		at += GRH_LEN;
+	}
+	memcpy(at, p->at, RN_BTH_LEN);
+	at[4] = 0xff; /* BTH: FECN, BECN and reserved bits */
+	crc = libdeflate_crc32(0, head, (size_t)(at - head) + RN_BTH_LEN);
+	crc = libdeflate_crc32(crc, p->at + RN_BTH_LEN,
+			       p->said - RN_BTH_LEN - RN_ICRC_LEN);
+	return rn_get_le32(p->at + p->said - RN_ICRC_LEN) == crc;
+}
+
+/* Returns RN_PACKET_ICRC_RIGHT if the packet has all that its ICRC covers. */
+static enum rn_packet_icrc find_icrc(const struct rn_packet *p)
+{
+	if (p->have < p->said)
+		return RN_PACKET_ICRC_CUT;
+	return p->said < RN_BTH_LEN + RN_ICRC_LEN ? RN_PACKET_ICRC_NONE
+						  : RN_PACKET_ICRC_RIGHT;
+}
+
 static enum rn_packet_icrc check_icrc(const struct rn_packet *p, const uint8_t *ip)
 {
 	size_t ip_len = (size_t)(p->at - ip) - UDP_LEN;
+	enum rn_packet_icrc found = find_icrc(p);
 	uint32_t icrc;
 
-	if (p->have < p->said)
-		return RN_PACKET_ICRC_CUT;
-	if (p->said < RN_BTH_LEN + RN_ICRC_LEN)
-		return RN_PACKET_ICRC_NONE;
+	if (found != RN_PACKET_ICRC_RIGHT)
+		return found;
 	icrc = rn_get_le32(p->at + p->said - RN_ICRC_LEN);
 	if (icrc_of(p, ip, ip_len) == icrc)
 		return RN_PACKET_ICRC_RIGHT;
@@ -195,22 +243,101 @@ static bool is_empty(const uint8_t *udp)
 	return rn_get_be16(udp + 4) == UDP_LEN;
 }
 
+/* Stores how much of the @said bytes from the BTH on is there. */
+static void set_extent(struct rn_packet *p, const uint8_t *bth, size_t said, size_t have)
+{
+	p->at = bth;
+	p->said = (uint32_t)said;
+	p->have = (uint32_t)(have < said ? have : said);
+}
+
+static bool is_grh(const uint8_t *grh, size_t len)
+{
+	return is_ipv6(grh, len) && grh[6] == NEXT_BTH;
+}
+
+/* Stores the addresses of a GRH. Its traffic class has no mark of congestion in it. */
+static void parse_grh(struct rn_packet *p, const uint8_t *grh)
+{
+	memcpy(p->flow.src.raw, grh + 8, 16);
+	memcpy(p->flow.dst.raw, grh + 24, 16);
+	p->flow.hop_limit = grh[7];
+}
+
+/* Parses the rest of a packet that is not of RoCEv2, whose extent is known. */
+static void parse_rest(struct rn_packet *p, const uint8_t *lrh, const uint8_t *grh)
+{
+	p->has_df = true; /* there is nothing that could be a fragment */
+	p->icrc = find_icrc(p);
+	if (p->icrc == RN_PACKET_ICRC_RIGHT && !is_icrc_right(p, lrh, grh))
+		p->icrc = RN_PACKET_ICRC_WRONG;
+	p->form = parse_transport(p);
+}
+
+/* Parses a packet of RoCE v1. The length of the GRH counts from the BTH to the ICRC. */
+static bool parse_v1(struct rn_packet *p, const uint8_t *grh, size_t len)
+{
+	p->format = RN_PACKET_ROCE_V1;
+	parse_grh(p, grh);
+	set_extent(p, grh + GRH_LEN, rn_get_be16(grh + 4), len - GRH_LEN);
+	parse_rest(p, NULL, grh);
+	return true;
+}
+
+/* An address that stands for a LID: no address of IPv6 begins like this, as all addresses
+ * below 100::/8 are reserved but for a few that end a row of zeros.
+ */
+static struct rn_gid gid_of_lid(uint16_t lid)
+{
+	struct rn_gid gid = { { 0, 'l', 'i', 'd' } };
+
+	rn_put_be16(gid.raw + 14, lid);
+	return gid;
+}
+
+bool rn_packet_parse_ib(struct rn_packet *p, const uint8_t *lrh, size_t len)
+{
+	const uint8_t *grh = NULL;
+	size_t said, head = LRH_LEN;
+
+	*p = (struct rn_packet){ .op = &rn_opcode_info[0xff], .format = RN_PACKET_IB };
+	if (len < LRH_LEN || (lrh[1] & 3) < LNH_BTH || (lrh[0] & 15) != 0)
+		return false;
+	p->vl = lrh[0] >> 4;
+	p->sl = lrh[1] >> 4;
+	p->dlid = rn_get_be16(lrh + 2);
+	p->slid = rn_get_be16(lrh + 6);
+	p->flow.src = gid_of_lid(p->slid);
+	p->flow.dst = gid_of_lid(p->dlid);
+	if ((lrh[1] & 3) == LNH_GRH) {
+		grh = lrh + LRH_LEN;
+		head += GRH_LEN;
+		if (!is_grh(grh, len - LRH_LEN))
+			return false;
+		parse_grh(p, grh);
+	}
+	/* The length is in words of 4 bytes, from the LRH to the ICRC. */
+	said = (size_t)(rn_get_be16(lrh + 4) & 0x7ff) * 4;
+	set_extent(p, lrh + head, said > head ? said - head : 0, len - head);
+	parse_rest(p, lrh, grh);
+	return true;
+}
+
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 {
 	const uint8_t *udp;
-	size_t have;
 	uint32_t said;
 
 	*p = (struct rn_packet){ .op = &rn_opcode_info[0xff] };
+	if (is_grh(ip, len))
+		return parse_v1(p, ip, len);
 	udp = parse_ip(p, ip, len);
 	if (!udp || rn_get_be16(udp + 2) != RN_ROCE_PORT || is_empty(udp))
 		return false;
 	p->flow.sport = rn_get_be16(udp);
-	p->at = udp + UDP_LEN;
-	have = len - (size_t)(p->at - ip);
 	said = rn_get_be16(udp + 4);
-	p->said = said >= UDP_LEN ? said - UDP_LEN : 0;
-	p->have = have < p->said ? (uint32_t)have : p->said;
+	set_extent(p, udp + UDP_LEN, said >= UDP_LEN ? said - UDP_LEN : 0,
+		   len - (size_t)(udp + UDP_LEN - ip));
 	p->icrc = check_icrc(p, ip);
 	p->form = parse_transport(p);
 	return true;
@@ -224,8 +351,6 @@ static enum rn_packet_skip skipped_ipv6(const uint8_t *ip, size_t len)
 	uint8_t next = ip[6];
 	size_t at = IPV6_LEN;
 
-	if (next == NEXT_ROCE_V1)
-		return RN_PACKET_SKIP_ROCE_V1;
 	while (at + 8 <= len) {
 		uint8_t header = next;
 
@@ -500,12 +625,39 @@ static const char *const icrc_diagnostics[] = {
 	[RN_PACKET_ICRC_OPEN] = " [ICRC not judged: IPv4 options]",
 };
 
+const char *rn_packet_format_name(const struct rn_packet *p)
+{
+	static const char *const name[RN_PACKET_FORMATS] = {
+		[RN_PACKET_ROCE_V2] = "RoCE v2",
+		[RN_PACKET_ROCE_V1] = "RoCE v1",
+		[RN_PACKET_IB] = "InfiniBand",
+	};
+
+	return name[p->format];
+}
+
+const char *rn_packet_address(const struct rn_gid *gid, char text[RN_PACKET_ADDRESS_MAX])
+{
+	uint16_t lid = rn_get_be16(gid->raw + 14);
+	const struct rn_gid of_lid = gid_of_lid(lid);
+
+	static_assert((int)RN_PACKET_ADDRESS_MAX == (int)RN_GID_TEXT_MAX, "as said");
+	if (memcmp(gid, &of_lid, sizeof(of_lid)) != 0)
+		return rn_gid_text(gid, text);
+	(void)snprintf(text, RN_PACKET_ADDRESS_MAX, "lid %u", lid);
+	return text;
+}
+
 void rn_packet_words(const struct rn_packet *p, char *text, size_t text_len)
 {
 	struct line l = { .text = text, .len = text_len };
 
 	text[0] = '\0';
 	add_transport(&l, p);
+	if (p->format == RN_PACKET_ROCE_V1)
+		add_words(&l, " [RoCE v1]");
+	if (p->format == RN_PACKET_IB)
+		add_words(&l, " [InfiniBand, vl %u sl %u]", p->vl, p->sl);
 	add_words(&l, "%s", icrc_diagnostics[p->icrc]);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.h - parses a captured RoCEv2 packet, and writes it as text.
+/* packet.h - parses a captured packet of InfiniBand or RoCE, and writes it as text. The
+ * four formats differ in what stands before the BTH, and in what of that the ICRC covers;
+ * `rocin formats` shows them side by side.
  *
  * The packet may come from any sender; it may be malformed, or cut off by the capture.
  *
  * Threads: any; nothing here has state.
- * Source: IBTA Vol 1 chapter 9, Annex A17.
+ * Source: IBTA Vol 1 chapters 7 to 9, Annexes A16 (RoCE v1) and A17 (RoCEv2).
  */
 #ifndef RN_ROCE_PACKET_H
 #define RN_ROCE_PACKET_H
@@ -12,6 +14,13 @@
 #include "rocin/gid.h"
 #include "rocin/opcode.h"
 #include "rocin/wire.h"
+
+enum rn_packet_format {
+	RN_PACKET_ROCE_V2, /* IPv4 or IPv6, UDP */
+	RN_PACKET_ROCE_V1, /* a GRH behind an Ethernet header */
+	RN_PACKET_IB,	   /* an LRH, and behind it perhaps a GRH */
+	RN_PACKET_FORMATS
+};
 
 /* How much of a packet can be parsed. */
 enum rn_packet_form {
@@ -37,6 +46,12 @@ enum rn_packet_icrc {
 };
 
 struct rn_packet {
+	enum rn_packet_format format;
+	/* InfiniBand: from the LRH. A packet without GRH has LIDs in place of addresses:
+	 * see rn_packet_address().
+	 */
+	uint16_t slid, dlid;
+	uint8_t vl, sl;
 	struct rn_flow flow;
 	/* The IP header is IPv4; false: it is IPv6. The addresses in @flow do not tell,
 	 * because they have the same form for both.
@@ -49,7 +64,7 @@ struct rn_packet {
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* first byte of the BTH */
 	/* length in bytes from the BTH to the end of the ICRC, according to the UDP
-	 * header
+	 * header, the GRH of RoCE v1, or the LRH
 	 */
 	uint32_t said;
 	uint32_t have; /* number of those @said bytes that were captured */
@@ -69,25 +84,40 @@ struct rn_packet {
 };
 
 /**
- * rn_packet_parse() - Parse a captured IP packet
+ * rn_packet_parse() - Parse a captured IP packet, or one of RoCE v1
  * @p:	Out: the packet; points into @ip
- * @ip:	First byte of the IPv4 or IPv6 header
+ * @ip:	First byte of the IPv4 or IPv6 header, or of the GRH
  * @len:	Number of captured bytes from there
  *
- * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
- *	false for anything else; the content of @p is undefined then. An empty
- *	datagram to this port is no RoCEv2 packet: no device sends one.
+ * Return: true if it is a RoCEv2 packet (UDP destination port 4791) or one of RoCE v1 (a
+ *	GRH, whose next header is 27), well-formed or not; false for anything else; the
+ *	content of @p is undefined then. An empty datagram to this port is no RoCEv2
+ *	packet: no device sends one.
  */
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
 
+/* Parses a captured InfiniBand packet as rn_packet_parse() does. @lrh: its first byte.
+ * Returns false for what has no BTH: raw packets, and flow control packets.
+ */
+bool rn_packet_parse_ib(struct rn_packet *p, const uint8_t *lrh, size_t len);
+
+enum {
+	RN_PACKET_ADDRESS_MAX = 46 /* as INET6_ADDRSTRLEN */
+};
+
+/* Writes an address of rn_packet.flow, such as "10.0.0.1", or "lid 17" for a LID. */
+const char *rn_packet_address(const struct rn_gid *gid, char text[RN_PACKET_ADDRESS_MAX]);
+
+/* Returns "RoCE v2", "RoCE v1" or "InfiniBand". */
+const char *rn_packet_format_name(const struct rn_packet *p);
+
 /* Why a captured packet was not parsed although a RoCEv2 device may have sent it. */
 enum rn_packet_skip {
-	RN_PACKET_SKIP_OTHER, /* not a RoCEv2 packet */
+	RN_PACKET_SKIP_OTHER, /* not a packet of RoCE */
 	/* A fragment that is not the first one, so it has no UDP header. */
 	RN_PACKET_SKIP_FRAGMENT,
 	/* IPv6 with extension headers before the UDP header to port 4791 */
 	RN_PACKET_SKIP_EXTENSION,
-	RN_PACKET_SKIP_ROCE_V1,
 	/* An empty UDP datagram, sent to test whether the port is open. */
 	RN_PACKET_SKIP_EMPTY,
 	RN_PACKET_SKIP_COUNT
@@ -112,8 +142,8 @@ enum {
  * @text:	Out: one line without a newline, always terminated
  * @text_len:	Size of @text; RN_PACKET_TEXT_MAX bytes are enough for every packet
  *
- * Return: true if it is a RoCEv2 packet (UDP destination port 4791), well-formed or not;
- *	false for anything else; @text is unchanged then.
+ * Return: true if rn_packet_parse() parses it; false for anything else; @text is
+ *	unchanged then.
  */
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len);
 

@@ -104,6 +104,12 @@ static void look(struct rn_watch *w, rn_ns at, const uint8_t *ip, size_t len)
 
 	require(copy != NULL);
 	memcpy(copy, ip, len);
+	if (rn_packet_parse_ib(&p, copy, len)) {
+		rn_watch_packet(w, at, &p, &verdict);
+		check_verdict(w, &verdict);
+		rn_packet_words(&p, text, sizeof(text));
+		require(strlen(text) + 1 < sizeof(text));
+	}
 	if (rn_packet_parse(&p, copy, len)) {
 		rn_watch_packet(w, at, &p, &verdict);
 		check_verdict(w, &verdict);

@@ -123,10 +123,10 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
 	.args_doc = "FILE",
-	.doc = "Print the RoCEv2 packets of a pcap or pcapng FILE, one line each, with "
-	       "what "
-	       "is sent again and why, and each rule of the transport that a packet "
-	       "breaks. Packets of any device will do.",
+	.doc = "Print the packets of RoCE (v1 and v2) and InfiniBand in a pcap or pcapng "
+	       "FILE, one line each, with what is sent again and why, and each rule of "
+	       "the "
+	       "transport that a packet breaks. Packets of any device will do.",
 };
 
 static void print_rules(void)
@@ -275,7 +275,6 @@ static void tell_skipped(const struct dump_args *args, const struct rn_dump_tota
 					    "only the first has the headers",
 		[RN_PACKET_SKIP_EXTENSION] =
 			"with IPv6 extension headers, which RoCEv2 does not have",
-		[RN_PACKET_SKIP_ROCE_V1] = "of RoCEv1, which has neither IP nor UDP",
 		[RN_PACKET_SKIP_EMPTY] = "without payload, which ask whether anybody has "
 					 "the port",
 	};
@@ -294,13 +293,15 @@ static void tell_nothing(const struct dump_args *args, const struct rn_dump_tota
 	char text[RN_DUMP_OTHERS_MAX];
 
 	if (total->roce) {
-		rn_complain("%s holds no RoCEv2 packet of this queue pair; rocin dump "
+		rn_complain("%s holds no packet of this queue pair; rocin dump "
 			    "--stats lists those that it has",
 			    args->source.file);
 		return;
 	}
 	rn_dump_others_text(total->other, text);
-	rn_complain("%s holds no RoCEv2 packet, which is UDP to port 4791: %s",
+	rn_complain("%s holds no packet of RoCE or InfiniBand (RoCE v2 is UDP to port "
+		    "4791, v1 "
+		    "EtherType 0x8915): %s",
 		    args->source.file, text);
 }
 
@@ -311,8 +312,8 @@ static bool tell_link(const struct dump_args *args, const struct rn_dump_total *
 {
 	if (!total->no_link)
 		return true;
-	rn_complain("%s: link type %d is not one that carries IP here", args->source.file,
-		    total->link_type);
+	rn_complain("%s: link type %d is not one that carries RoCE or InfiniBand here",
+		    args->source.file, total->link_type);
 	return total->packets > 0;
 }
 

@@ -9,7 +9,6 @@
 
 #include "tools/dump/packet.h"
 #include "tools/rocin/common/html.h"
-#include "transport/io/host/gid_sockaddr.h"
 
 static enum rn_ladder_look look_of(const struct rn_dump_packet *d)
 {
@@ -166,9 +165,9 @@ const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_rig
 			  char text[RN_LADDER_END_MAX])
 {
 	const struct rn_watch_half *h = rn_watch_half(w, ladder);
-	char gid[RN_GID_TEXT_MAX];
+	char gid[RN_PACKET_ADDRESS_MAX];
 
-	rn_gid_text(is_right ? &h->dst : &h->src, gid);
+	rn_packet_address(is_right ? &h->dst : &h->src, gid);
 	if (is_right || h->is_paired)
 		snprintf(text, RN_LADDER_END_MAX, "%s qp 0x%" PRIx32, gid,
 			 is_right ? h->qpn : h->peer_qpn);

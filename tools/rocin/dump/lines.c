@@ -8,7 +8,6 @@
 
 #include "dump.h"
 #include "tools/dump/packet.h"
-#include "transport/io/host/gid_sockaddr.h"
 
 void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX])
 {
@@ -40,10 +39,10 @@ void rn_dump_owner_words(const struct rn_dump_packet *d, char text[RN_DUMP_SAID_
 {
 	const struct rn_gid *gid = d->is_outbound ? &d->p->flow.src : &d->p->flow.dst;
 	const char *owner = rn_dump_owner(d->owners, gid, d->local_qpn);
-	char address[RN_GID_TEXT_MAX];
+	char address[RN_PACKET_ADDRESS_MAX];
 
 	snprintf(text, RN_DUMP_SAID_MAX, "queue pair 0x%" PRIx32 " of %s: %s",
-		 d->local_qpn, rn_gid_text(gid, address), owner ? owner : "?");
+		 d->local_qpn, rn_packet_address(gid, address), owner ? owner : "?");
 }
 
 void rn_dump_arrival_words(const struct rn_dump_arrival *a, char text[RN_DUMP_SAID_MAX])
@@ -74,7 +73,7 @@ void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a)
 bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
 {
 	const struct rn_dump_lines *lines = ctx;
-	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
+	char src[RN_PACKET_ADDRESS_MAX], dst[RN_PACKET_ADDRESS_MAX];
 	char text[RN_PACKET_TEXT_MAX], note[RN_DUMP_NOTE_MAX], owner[RN_DUMP_SAID_MAX];
 
 	if (lines->findings_only && !d->verdict->findings)
@@ -86,8 +85,8 @@ bool rn_dump_line(void *ctx, const struct rn_dump_packet *d)
 	rn_packet_words(d->p, text, sizeof(text));
 	rn_dump_note(d->verdict, note);
 	fprintf(lines->to, "%12.6f  %s > %s  %s%s\n", (double)d->at / 1e9,
-		rn_gid_text(&d->p->flow.src, src), rn_gid_text(&d->p->flow.dst, dst),
-		text, note);
+		rn_packet_address(&d->p->flow.src, src),
+		rn_packet_address(&d->p->flow.dst, dst), text, note);
 	if (d->comment && d->comment[0])
 		print_comment(lines, d->comment);
 	for (unsigned i = 0; i < d->verdict->findings; i++) {
@@ -162,6 +161,7 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	char text[RN_PACKET_TEXT_MAX];
 
 	rn_packet_words(p, text, sizeof(text));
+	json_object_set_new(o, "format", json_string(rn_packet_format_name(p)));
 	json_object_set_new(o, "text", json_string(text));
 	json_object_set_new(o, "icrc",
 			    p->icrc == RN_PACKET_ICRC_CUT ||
@@ -211,12 +211,12 @@ void rn_dump_json_arrival(void *ctx, const struct rn_dump_arrival *a)
 
 bool rn_dump_json_packet(void *ctx, const struct rn_dump_packet *d)
 {
-	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
+	char src[RN_PACKET_ADDRESS_MAX], dst[RN_PACKET_ADDRESS_MAX];
 	const struct rn_watch_verdict *r = d->verdict;
-	json_t *o =
-		json_pack("{s:I, s:f, s:s, s:s}", "number", (json_int_t)d->number, "time",
-			  (double)d->at / 1e9, "src", rn_gid_text(&d->p->flow.src, src),
-			  "dst", rn_gid_text(&d->p->flow.dst, dst));
+	json_t *o = json_pack("{s:I, s:f, s:s, s:s}", "number", (json_int_t)d->number,
+			      "time", (double)d->at / 1e9, "src",
+			      rn_packet_address(&d->p->flow.src, src), "dst",
+			      rn_packet_address(&d->p->flow.dst, dst));
 
 	if (!o)
 		return false;
@@ -310,13 +310,13 @@ static void set_counts(json_t *o, const struct rn_watch_counts *n)
 
 static json_t *half_json(const struct rn_watch_half *h)
 {
-	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX];
+	char src[RN_PACKET_ADDRESS_MAX], dst[RN_PACKET_ADDRESS_MAX];
 	const struct rn_watch_counts *n = &h->n;
 	json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:f}", "transport",
-			      rn_dump_class(h), "src", rn_gid_text(&h->src, src), "dst",
-			      rn_gid_text(&h->dst, dst), "qp", (int)h->qpn, "first",
-			      (double)n->first / 1e9, "last", (double)n->last / 1e9,
-			      "goodput_gbps", rn_dump_goodput(h));
+			      rn_dump_class(h), "src", rn_packet_address(&h->src, src),
+			      "dst", rn_packet_address(&h->dst, dst), "qp", (int)h->qpn,
+			      "first", (double)n->first / 1e9, "last",
+			      (double)n->last / 1e9, "goodput_gbps", rn_dump_goodput(h));
 
 	if (!o)
 		return NULL;

@@ -160,7 +160,8 @@ static void write_head(FILE *to, const struct rn_dump_page *page)
 	rn_html_begin(to, page->file,
 		      (const char *const[]){ rn_ladder_style, rn_dump_plot_style, NULL });
 	fprintf(to,
-		"<p class='dim'>RoCEv2 packets, told by rocin dump.</p><div "
+		"<p class='dim'>Packets of RoCE and InfiniBand, told by rocin "
+		"dump.</p><div "
 		"class='cards'><div><b>%" PRIu64
 		"</b>packets</div><div><b>%s</b>from first "
 		"to last</div><div><b class='%s'>%" PRIu64 "</b>violations</div><div><b "

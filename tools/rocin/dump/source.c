@@ -252,34 +252,91 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 	}
 }
 
-/* ---------------------------------------------------------------- reading a capture */
-/* Returns the length in bytes of the link header of a packet; -1 if the link type is not
- * supported.
- */
-static int link_header(int dlt, const uint8_t *p, uint32_t len)
+/* -------------------------------------------------------------------- link headers */
+/* What a link header says. */
+struct link {
+	uint32_t len; /* length of the header in bytes */
+	bool is_ib;   /* an LRH follows, not an IP header or a GRH */
+	/* The header cannot be followed: it is cut off, or of what carries no packets. */
+	bool is_opaque;
+};
+
+enum {
+	/* Length in bytes of the header of an ERF record, and of each of the extension
+	 * headers that may follow; length of what stands before an Ethernet header.
+	 */
+	ERF_LEN = 16,
+	ERF_EXTENSION_LEN = 8,
+	ERF_ETHERNET_PAD = 2,
+	/* Values of the type in an ERF record: IEEE and InfiniBand packets. */
+	ERF_ETHERNET = 2,
+	ERF_INFINIBAND = 21,
+	ERF_MORE = 0x80, /* an extension header follows */
+};
+
+/* Returns the length of an Ethernet header with its 802.1Q and 802.1ad tags. */
+static uint32_t ethernet_len(const uint8_t *p, uint32_t len)
 {
 	uint32_t at = 12;
 
+	while (at + 4 <= len && ((p[at] == 0x81 && p[at + 1] == 0x00) ||
+				 (p[at] == 0x88 && p[at + 1] == 0xa8)))
+		at += 4;
+	return at + 2;
+}
+
+/* Parses the header of an ERF record, which DAG cards and ibdump write. */
+static struct link parse_erf(const uint8_t *p, uint32_t len)
+{
+	struct link l = { .len = ERF_LEN };
+	uint8_t type = len >= ERF_LEN ? p[8] : 0;
+	bool more = type & ERF_MORE;
+
+	while (more && l.len + ERF_EXTENSION_LEN <= len) {
+		more = p[l.len] & ERF_MORE;
+		l.len += ERF_EXTENSION_LEN;
+	}
+	type &= ERF_MORE - 1;
+	l.is_ib = type == ERF_INFINIBAND;
+	l.is_opaque = more || l.len > len || (!l.is_ib && type != ERF_ETHERNET);
+	if (!l.is_ib && !l.is_opaque && l.len + ERF_ETHERNET_PAD <= len) {
+		l.len += ERF_ETHERNET_PAD;
+		l.len += ethernet_len(p + l.len, len - l.len);
+	}
+	return l;
+}
+
+/* ---------------------------------------------------------------- reading a capture */
+/* Parses a link header. Returns false if the link type is not supported. */
+static bool parse_link(int dlt, const uint8_t *p, uint32_t len, struct link *l)
+{
+	*l = (struct link){ 0 };
 	switch (dlt) {
 	case DLT_RAW:
 	case DLT_IPV4:
 	case DLT_IPV6:
-		return 0;
+		return true;
 	case DLT_NULL:
 	case DLT_LOOP:
-		return 4;
+		l->len = 4;
+		return true;
 	case DLT_LINUX_SLL:
-		return 16;
+		l->len = 16;
+		return true;
 	case DLT_LINUX_SLL2:
-		return 20;
+		l->len = 20;
+		return true;
 	case DLT_EN10MB:
-		/* skip 802.1Q and 802.1ad tags */
-		while (at + 4 <= len && ((p[at] == 0x81 && p[at + 1] == 0x00) ||
-					 (p[at] == 0x88 && p[at + 1] == 0xa8)))
-			at += 4;
-		return (int)at + 2;
+		l->len = ethernet_len(p, len);
+		return true;
+	case DLT_INFINIBAND:
+		l->is_ib = true;
+		return true;
+	case DLT_ERF:
+		*l = parse_erf(p, len);
+		return true;
 	default:
-		return -1;
+		return false;
 	}
 }
 
@@ -368,6 +425,24 @@ static bool report_packet(struct reading *r, const struct rn_pcapng_found *found
 	return r->form->packet(r->form->ctx, &d) && r->total->packets != r->source->count;
 }
 
+static bool parse_packet(struct rn_packet *p, const struct link *link, const uint8_t *at,
+			 uint32_t len)
+{
+	return link->is_ib ? rn_packet_parse_ib(p, at, len) : rn_packet_parse(p, at, len);
+}
+
+/* Counts a packet that was not parsed. */
+static void tell_other(struct rn_dump_total *total, const struct link *link,
+		       const uint8_t *at, uint32_t len, bool is_copy)
+{
+	if (link->is_ib) {
+		total->other[RN_DUMP_NO_IP]++;
+		return;
+	}
+	total->skipped[rn_packet_skipped(at, len)] += !is_copy;
+	total->other[class_of(at, len)]++;
+}
+
 /* Reads all packets of the file. Returns 0 at its end, or when no more packets are
  * wanted. Returns -EIO after an error message.
  */
@@ -377,26 +452,28 @@ static int read_packets(struct reading *r, struct rn_dump_file *file)
 	int rc;
 
 	while ((rc = rn_dump_file_next(file, &found)) == 1) {
-		int skip = link_header(found.link_type, found.data, found.cap);
 		uint64_t *kept = NULL;
 		const uint8_t *ip;
 		struct rn_packet p;
+		struct link link;
 		bool is_copy;
 		uint32_t len;
 
-		if (skip < 0) {
+		if (!parse_link(found.link_type, found.data, found.cap, &link)) {
 			r->total->no_link++;
 			r->total->link_type = found.link_type;
-		}
-		if (skip < 0 || (uint32_t)skip >= found.cap)
 			continue;
-		ip = found.data + skip;
-		len = found.cap - (uint32_t)skip;
+		}
+		if (link.is_opaque || link.len >= found.cap) {
+			r->total->other[RN_DUMP_NO_IP]++;
+			continue;
+		}
+		ip = found.data + link.len;
+		len = found.cap - link.len;
 		is_copy = found.link_type == DLT_LINUX_SLL && r->copies &&
 			  is_copy_of_sent(r->copies, found.data, ip, len, &kept);
-		if (!rn_packet_parse(&p, ip, len)) {
-			r->total->skipped[rn_packet_skipped(ip, len)] += !is_copy;
-			r->total->other[class_of(ip, len)]++;
+		if (!parse_packet(&p, &link, ip, len)) {
+			tell_other(r->total, &link, ip, len, is_copy);
 			continue;
 		}
 		r->total->roce++;

@@ -9,7 +9,6 @@
 
 #include "tools/dump/packet.h"
 #include "tools/rocin/common/html.h"
-#include "transport/io/host/gid_sockaddr.h"
 
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX])
 {
@@ -64,12 +63,13 @@ const char *rn_dump_class(const struct rn_watch_half *h)
 
 const char *rn_dump_name(const struct rn_watch_half *h, char text[RN_DUMP_NAME_MAX])
 {
-	char src[RN_GID_TEXT_MAX], dst[RN_GID_TEXT_MAX], peer[24] = "";
+	char src[RN_PACKET_ADDRESS_MAX], dst[RN_PACKET_ADDRESS_MAX], peer[24] = "";
 
 	if (h->is_paired)
 		snprintf(peer, sizeof(peer), " qp 0x%" PRIx32, h->peer_qpn);
 	snprintf(text, RN_DUMP_NAME_MAX, "%s%s > %s qp 0x%" PRIx32,
-		 rn_gid_text(&h->src, src), peer, rn_gid_text(&h->dst, dst), h->qpn);
+		 rn_packet_address(&h->src, src), peer, rn_packet_address(&h->dst, dst),
+		 h->qpn);
 	return text;
 }
 

@@ -104,7 +104,7 @@ packets = [roce(*v4(0x4000)), roce(*v4(0)), roce(*v4(0x8000, ident=0)), roce(*v6
            roce(*v4(0x4000, nop)), roce(v4(0x4000, nop * 10)[0], v4(0x4000, nop * 10)[1][:20]),
            roce(v4(0, nop)[0], b''), roce(v4(0)[0], b''),
            roce(*v4(5)), roce(*v6(0, b'\x11\0\1\4\0\0\0\0')), roce(*v6(60, b'\x2c' + bytes(7) + b'\x11' + bytes(7))),
-           roce(*v6(44, b'\x11\0\0\x08\0\0\0\0')), roce(*v6(27)),
+           roce(*v6(44, b'\x11\0\0\x08\0\0\0\0')),
            # What `rocin doctor --peer` and devices send to hear by ICMP that nobody has the port.
            v4(0)[0][:2] + b'\0\x1c' + v4(0)[0][4:] + bytes.fromhex('c00112b700080000')]
 
@@ -137,8 +137,56 @@ is 'IPv4 options are told' "$(rocin dump --check "$work/others.pcap" 2>/dev/null
 is 'what was passed over is counted' "$(cat "$work/err")" "$(printf "rocin: $work/others.pcap: passed over %s\n" \
 	'2 packets that are later fragments of UDP packets: only the first has the headers' \
 	'2 packets with IPv6 extension headers, which RoCEv2 does not have' \
-	'1 packet of RoCEv1, which has neither IP nor UDP' \
 	'1 packet without payload, which ask whether anybody has the port')"
+
+# RoCE v1, and InfiniBand as tcpdump, DAG cards and ibdump write it. The WRITE is the example of the
+# specification, with its ICRC; an ERF record may have extension headers, or an Ethernet frame in it.
+python3 - "$work" <<'PY'
+import struct, sys, zlib
+
+def write(name, link, packets):
+    with open(sys.argv[1] + "/" + name, "wb") as f:
+        f.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, link))
+        for i, p in enumerate(packets):
+            f.write(struct.pack("<IIII", 1, i, len(p), len(p)) + p)
+
+spec = bytes.fromhex("7012375c000e17d2 0a20248700 87b1b3 000dec2a 01710a1c015d4002 38f27a05 0000000e"
+                     "bb884d85fd5cfba4728bc0690ed4 0000 9625b75a")
+vcrc = b"\x12\x34"
+
+def erf(kind, body, more=0):
+    head = struct.pack("<Q", 1 << 32) + bytes([kind | (128 if more else 0), 4]) + struct.pack(">HHH", 16 + 8 * more + len(body), 0, len(body))
+    return head + b"".join(bytes([128 if i + 1 < more else 0]) + bytes(7) for i in range(more)) + body
+
+def v1(psn, flip=0):
+    bth = bytes([4, 0, 0xff, 0xff, 0, 0, 0, 0x11]) + struct.pack(">I", 1 << 31 | psn)
+    rest = bth + b"hello v1"
+    grh = b"\x60\0\0\0" + struct.pack(">HBB", len(rest) + 4, 27, 64) + bytes.fromhex("fe80" + "00" * 13 + "01" "fe80" + "00" * 13 + "02")
+    seen = bytearray(b"\xff" * 8 + grh + rest)
+    seen[8] |= 15
+    seen[9:12] = b"\xff" * 3
+    seen[15] = seen[8 + 40 + 4] = 0xff
+    return grh + rest + struct.pack("<I", zlib.crc32(seen) ^ flip)
+
+eth = bytes(12) + b"\x89\x15"
+tagged = bytes(12) + b"\x81\0\0\5\x89\x15"
+write("v1.pcap", 1, [eth + v1(7), tagged + v1(8), eth + v1(9, 1), eth + v1(10)[:50]])
+write("ib.pcap", 247, [spec + vcrc, spec, spec[:40], b"\x70\x10" + spec[2:], spec[:7]])
+write("erf.pcap", 197, [erf(21, spec + vcrc), erf(21, spec, 2), erf(2, b"\0\0" + eth + v1(7)), erf(21, spec, 9)[:40], erf(1, spec), b"\0" * 9])
+PY
+is 'RoCE v1, with a tag, with a wrong ICRC, cut off' "$(rocin dump "$work/v1.pcap" | grep -v violation | sed 's/^ *[0-9.]* *//')" \
+	"$(printf 'fe80::1 > fe80::2  %s\n' 'RC_SEND_ONLY           qp 0x000011 psn 7 len 8 ackreq [RoCE v1]' \
+		'RC_SEND_ONLY           qp 0x000011 psn 8 len 8 ackreq [RoCE v1]' \
+		'RC_SEND_ONLY           qp 0x000011 psn 9 len 8 ackreq [RoCE v1] [wrong ICRC]' \
+		'malformed BTH, 10 bytes [RoCE v1] [cut off by the capture]')"
+write='lid 6098 > lid 14172  RC_WRITE_ONLY          qp 0x87b1b3 psn 912426 va 0x1710a1c015d4002 rkey 0x38f27a05 dmalen 14 len 14 [InfiniBand, vl 7 sl 1]'
+is 'InfiniBand' "$(rocin dump "$work/ib.pcap" | sed 's/^ *[0-9.]* *//; s/ \[nothing new\]//; s/ \[again[^]]*\]//')" \
+	"$(printf '%s\n' "$write" "$write" "$write [cut off by the capture]")"
+is 'InfiniBand in ERF records' "$(rocin dump "$work/erf.pcap" | grep -oE '(lid|fe80).* RC_[A-Z_]*')" \
+	"$(printf '%s\n' 'lid 6098 > lid 14172  RC_WRITE_ONLY' 'lid 6098 > lid 14172  RC_WRITE_ONLY' 'fe80::1 > fe80::2  RC_SEND_ONLY')"
+is 'the format in JSON' "$(for f in v1 ib; do rocin dump --json "$work/$f.pcap" | head -1; done |
+	python3 -c 'import json, sys; print([(p["format"], p["src"], p["icrc"]) for p in map(json.loads, sys.stdin)])')" \
+	"[('RoCE v1', 'fe80::1', True), ('InfiniBand', 'lid 6098', True)]"
 
 is 'what is sent again, and why' \
 	"$(rocin dump "$captures/rxe-rc-rnr-fail.pcap" | grep -c 'again: after an RNR NAK')" 2
@@ -146,7 +194,7 @@ is 'one queue pair only' \
 	"$(rocin dump --qp 0x38 "$captures/rxe-cm-rping.pcap" | grep -c ' RC_')" 36
 is 'a queue pair that is not there' \
 	"$(rocin dump --qp 0x39 "$captures/rxe-cm-rping.pcap" 2>&1)" \
-	"rocin: $captures/rxe-cm-rping.pcap holds no RoCEv2 packet of this queue pair; rocin dump --stats lists those that it has"
+	"rocin: $captures/rxe-cm-rping.pcap holds no packet of this queue pair; rocin dump --stats lists those that it has"
 is 'messages of the connection manager' \
 	"$(rocin dump -c 1 "$captures/rxe-cm-reject.pcap" | grep -c 'CM REQ id .* service 0x106.* RC starting qp ')" 1
 is 'a refusal' \
@@ -419,9 +467,9 @@ while IFS='|' read -r name sentence; do
 	is "$name says so" "$(sed "s,$work/,," "$work/err")" "rocin: $sentence"
 	is "$name ends with 1 when checked" "$(status rocin dump --check "$work/$name")" 1
 done <<LIST
-none.pcap|none.pcap holds no RoCEv2 packet, which is UDP to port 4791: its 4 packets are 2 of TCP, 1 of UDP, 1 not of IP
-no.pcap|no.pcap holds no RoCEv2 packet, which is UDP to port 4791: it holds no packet at all
-wifi.pcap|wifi.pcap: link type 105 is not one that carries IP here
+none.pcap|none.pcap holds no packet of RoCE or InfiniBand (RoCE v2 is UDP to port 4791, v1 EtherType 0x8915): its 4 packets are 2 of TCP, 1 of UDP, 1 not of IP
+no.pcap|no.pcap holds no packet of RoCE or InfiniBand (RoCE v2 is UDP to port 4791, v1 EtherType 0x8915): it holds no packet at all
+wifi.pcap|wifi.pcap: link type 105 is not one that carries RoCE or InfiniBand here
 header.pcap|header.pcap: it breaks off in the middle of its header
 empty.pcap|empty.pcap is empty: not even the header of a capture is in it
 zero.pcap|zero.pcap is no pcap or pcapng file
