@@ -20,6 +20,8 @@ static const struct rn_command commands[] = {
 	{ "capture", rn_cmd_capture, "capture the packets of running programs" },
 	{ "extcap", rn_cmd_extcap, "show the devices in Wireshark's list of interfaces" },
 	{ "dump", rn_cmd_dump, "print the packets of a capture, one line each" },
+	{ "formats", rn_cmd_formats,
+	  "show the formats of InfiniBand and RoCE side by side" },
 	{ "example", rn_cmd_example, "run small programs that show when data is there" },
 	{ "explain", rn_cmd_explain, "explain a rule of the validation layer" },
 	{ "hunt", rn_cmd_hunt, "look for late writes with which a program goes wrong" },

@@ -48,6 +48,7 @@ int rn_cmd_dump(int argc, char **argv);
 int rn_cmd_bench(int argc, char **argv);
 int rn_cmd_example(int argc, char **argv);
 int rn_cmd_explain(int argc, char **argv);
+int rn_cmd_formats(int argc, char **argv);
 int rn_cmd_hunt(int argc, char **argv);
 int rn_cmd_tour(int argc, char **argv);
 int rn_cmd_litmus(int argc, char **argv);
