@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-HEADERS = {"pcie": "rocin-gpu", "gpu": "rocin-gpu", "storage": "rocin-gpu"}
+HEADERS = {"pcie": "rocin-gpu", "gpu": "rocin-gpu", "storage": "rocin-gpu", "device": "rocin-device"}
 # Exported for the plugin, by no public header.
 PRIVATE = {"rn_host_api"}
 SECTIONS = ["NAME", "LIBRARY", "SYNOPSIS", "DESCRIPTION", "RETURN VALUES", "ERRORS", "SEE ALSO"]

@@ -37,13 +37,31 @@ ROCIN_NETDEVS=lo:$addr_a ctest --test-dir build >>cmake.log 2>&1 || fail "ctest:
 mkdir other
 printf 'cmake_minimum_required(VERSION 3.16)\nproject(x C)\nfind_package(Rocin REQUIRED COMPONENTS gpu nothing)\n' >other/CMakeLists.txt
 cmake -S other -B other/build -DCMAKE_PREFIX_PATH="$prefix" >cmake.log 2>&1 && fail 'a component that is not there'
-grep -q 'Rocin has no component "nothing", but these: gpu' cmake.log || fail "no word of it: $(cat cmake.log)"
+grep -q 'Rocin has no component "nothing", but these: gpu, device' cmake.log || fail "no word of it: $(cat cmake.log)"
 sed -i 's/COMPONENTS.*)/CONFIG)/; s/Rocin /Rocin 99.0 /' other/CMakeLists.txt
 cmake -S other -B other/build -DCMAKE_PREFIX_PATH="$prefix" >cmake.log 2>&1 && fail 'a version that is not there'
+
+# The device without I/O: two of them and a bad link, the same each time.
+cp -r "$prefix/share/doc/rocin/device" "$work/device" || fail 'no example of librocin-device'
+# shellcheck disable=SC2046
+cc -Wall -Wextra -Werror -o two-devices "$work/device/two-devices.c" $(pkg-config --cflags --libs rocin-device) \
+	-Wl,-rpath,"$prefix/lib" || fail 'librocin-device by pkg-config'
+for seed in 1 2 1; do
+	./two-devices $seed 10 >"two-$seed" || fail "two devices: $(cat two-$seed)"
+	grep -qE ' [1-9][0-9]* lost; .* [1-9][0-9]* too early: right$' "two-$seed" || fail "two devices: $(cat "two-$seed")"
+	[ ! -e first ] || [ $seed = 2 ] || cmp -s first two-1 || fail "another run of seed 1: $(cat first two-1)"
+	[ -e first ] || cp two-1 first
+done
+! cmp -s two-1 two-2 || fail 'the seed changes nothing'
+printf 'cmake_minimum_required(VERSION 3.16)\nproject(x C)\nfind_package(Rocin REQUIRED COMPONENTS device)
+add_executable(x %s)\ntarget_link_libraries(x Rocin::device)\n' "$work/device/two-devices.c" >other/CMakeLists.txt
+env -u PKG_CONFIG_PATH cmake -S other -B other/device -DCMAKE_PREFIX_PATH="$prefix" >cmake.log 2>&1 &&
+	cmake --build other/device >>cmake.log 2>&1 && other/device/x >>cmake.log 2>&1 || fail "Rocin::device: $(cat cmake.log)"
 
 # Each header alone, in C and in C++.
 for header in "$prefix"/include/rocin/*.h; do
 	for compiler in 'cc -std=c11 -xc' 'c++ -std=c++17 -xc++'; do
+		command -v "${compiler%% *}" >/dev/null || continue
 		# shellcheck disable=SC2086
 		echo "#include <rocin/$(basename "$header")>" |
 			$compiler -Wall -Wextra -Werror -pedantic -fsyntax-only -I "$prefix/include" - >out 2>&1 || fail "$header, $compiler: $(cat out)"
