@@ -6,8 +6,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -94,11 +99,78 @@ static void who_waits_is_woken_and_keeps_errno(void **state)
 	rnp_lock_give(&lock);
 }
 
+/* ------------------------------------------------ errno where the futex fails */
+static _Atomic int sleeper; /* the thread that waits */
+static _Atomic unsigned signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&signals, 1);
+}
+
+static void *sleep_for_it(void *arg)
+{
+	atomic_store(&sleeper, (int)gettid());
+	return wait_for_it(arg);
+}
+
+/* Does the thread sleep in the futex? It waits for nothing else. */
+static bool is_asleep(void)
+{
+	char path[64], text[256] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&sleeper));
+	file = fopen(path, "r");
+	assert_non_null(file);
+	(void)!fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'S';
+}
+
+/* The handler lets no call go on. */
+static void who_is_interrupted_waits_on_and_keeps_errno(void **state)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction before;
+	unsigned waits = 0;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	rnp_lock_take(&lock);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_for_it, &waits), 0);
+	while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE) ||
+	       atomic_load(&lock.state) != RNP_LOCK_AWAITED || !is_asleep())
+		sched_yield();
+	assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+	while (!atomic_load(&signals))
+		sched_yield();
+	rnp_lock_give(&lock);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, &waits);
+	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+}
+
+/* A lock that nobody can have: the kernel refuses its address. */
+static void who_wakes_nobody_keeps_errno(void **state)
+{
+	(void)state;
+	errno = EDOM;
+	rnp_lock_wake((struct rnp_lock *)(UINTPTR_MAX & ~(uintptr_t)63));
+	assert_int_equal(errno, EDOM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_have_it_one_by_one),
 		cmocka_unit_test(who_waits_is_woken_and_keeps_errno),
+		cmocka_unit_test(who_is_interrupted_waits_on_and_keeps_errno),
+		cmocka_unit_test(who_wakes_nobody_keeps_errno),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

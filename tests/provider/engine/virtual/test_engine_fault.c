@@ -56,6 +56,15 @@ int __wrap_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *ev)
 	return 0;
 }
 
+static unsigned looks; /* at the descriptors of the devices */
+
+bool __wrap_rn_own_fd_all_there(void);
+bool __wrap_rn_own_fd_all_there(void)
+{
+	looks++;
+	return true;
+}
+
 /* Gives the engine of end 1 these fault rules, or none for NULL. Return: the number of
  * the descriptor that carried them.
  */
@@ -253,6 +262,34 @@ static void queue_pairs_are_counted_in_the_order_of_their_making(void **state)
 	assert_int_equal(host->place(e, 0), 0);
 }
 
+/* A thread that polls takes the place of the background thread, which looks when it wakes
+ * up; not with each poll, since a look is system calls.
+ */
+static void who_polls_looks_at_the_descriptors_every_millisecond(void **state)
+{
+	struct rnp_engine *e = ends[1].e;
+	struct rn_rocind *before = e->rocind;
+
+	(void)state;
+	rnp_engine_lock(e);
+	e->rocind = (struct rn_rocind *)(void *)e; /* nobody looks into it */
+	rnp_engine_unlock(e);
+	virtual_run(RN_MSEC(2));
+	rnp_engine_poll(e);
+	looks = 0;
+	for (unsigned i = 1; i <= 3; i++) {
+		rnp_engine_poll(e);
+		rnp_engine_poll(e);
+		assert_int_equal(looks, i - 1);
+		virtual_run(RN_MSEC(1));
+		rnp_engine_poll(e);
+		assert_int_equal(looks, i);
+	}
+	rnp_engine_lock(e);
+	e->rocind = before;
+	rnp_engine_unlock(e);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -263,6 +300,7 @@ int main(void)
 		TEST(what_rules_held_back_comes_when_they_are_gone),
 		TEST(port_stays_down_as_long_as_a_rule_cuts_it),
 		TEST(events_of_rocind_are_taken_in_pieces),
+		TEST(who_polls_looks_at_the_descriptors_every_millisecond),
 		TEST(rules_about_packets_and_calls_are_counted_apart),
 		TEST(sender_of_a_packet_is_known_by_both_number_and_address),
 		TEST(queue_pairs_are_counted_in_the_order_of_their_making),
