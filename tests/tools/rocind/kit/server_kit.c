@@ -34,7 +34,6 @@ static int remove_runtime_dir(void)
 	DIR *dir = opendir(runtime_dir);
 	const struct dirent *e;
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread reads the directory */
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
 			(void)unlinkat(dirfd(dir), e->d_name, 0);
