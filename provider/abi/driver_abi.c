@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 #include "transport/io/host/log.h"
 
-/* Checks sizes and offsets against the binaries of rdma-core 36 to 64 for LP64. */
+/* Checks sizes and offsets against the binaries of rdma-core 36 to 65 for LP64. */
 static_assert(offsetof(struct rnp_abi_sysfs_dev, ibdev_name) == 112, "verbs_sysfs_dev");
 static_assert(offsetof(struct rnp_abi_sysfs_dev, ibdev_path) == 176, "verbs_sysfs_dev");
 static_assert(offsetof(struct rnp_abi_sysfs_dev, abi_ver) == 968, "verbs_sysfs_dev");
@@ -30,10 +29,6 @@ static_assert(sizeof(struct rnp_abi_mr) == 56, "verbs_mr");
 static_assert(sizeof(struct ibv_context) == 328, "ibv_context");
 #endif
 
-enum {
-	HIDDEN = INT_MIN
-}; /* value of op_info.where: the operation is in no public struct */
-
 /* Place of an operation in a public struct, in bytes from struct ibv_context, which is
  * the last member of struct verbs_context. New releases add members at the front, so
  * these offsets do not change.
@@ -44,72 +39,100 @@ enum {
 #define IN_CONTEXT(field) ((int)offsetof(struct ibv_context, ops.field))
 #define BEFORE_EXT(words) (IN_EXT(query_port) - (words) * (int)sizeof(void *))
 
-/* An operation of libibverbs. @since: number of entries of the shortest table of
- * operations that has it (the tables of releases 36 to 58 have 76 entries, those of 59 to
- * 61 have 79, of 62 and 63 have 81, of 64 have 83). @where: its place in a public struct,
- * or HIDDEN.
+/* How the library shows which entry of its table is an operation: */
+enum show {
+	SHOWN_AT,   /* it copies the entry to a place in a public struct */
+	BY_CONTEXT, /* it calls the entry in a verb whose first argument is a context */
+	BY_PORT,    /* ... and whose third argument is room for attributes */
+	BY_OBJECT,  /* ... whose first argument is an object that begins with its context
+		     */
+	BY_OPENING, /* see find_create_cq_ex() */
+};
+
+/* An operation of libibverbs. @where: its place in a public struct (SHOWN_AT). @verb:
+ * name of the verb. @optional: a device can do without it, and not every release since 36
+ * has it.
  */
 struct op_info {
 	const char *name;
-	unsigned since;
+	enum show show;
 	int where;
+	const char *verb;
+	bool optional;
 };
 
-#define OP(op, len, place) \
-	[RNP_OP_##op] = { .name = #op, .since = (len), .where = (place) }
-#define EXT(op) OP(op, 76, IN_EXT(op))
-#define CTX(op) OP(op, 76, IN_CONTEXT(op))
-#define OLD(op) OP(op, 76, IN_CONTEXT(_compat_##op))
-#define HID(op) OP(op, 76, HIDDEN)
+#define AT(op, place) [RNP_OP_##op] = { .name = #op, .show = SHOWN_AT, .where = (place) }
+#define EXT(op) AT(op, IN_EXT(op))
+#define CTX(op) AT(op, IN_CONTEXT(op))
+#define OLD(op) AT(op, IN_CONTEXT(_compat_##op))
+#define NEW(op, words)                                \
+	[RNP_OP_##op] = { .name = #op,                \
+			  .show = SHOWN_AT,           \
+			  .where = BEFORE_EXT(words), \
+			  .optional = true }
+#define CALL(op, how, name_of_verb)                                                  \
+	[RNP_OP_##op] = {                                                            \
+		.name = #op, .show = (how), .verb = (name_of_verb), .optional = true \
+	}
+#define CON(op) CALL(op, BY_CONTEXT, "ibv_" #op)
+#define OBJ(op) CALL(op, BY_OBJECT, "ibv_" #op)
 
 /* clang-format off */
 static const struct op_info op_info[RNP_OP_COUNT] = {
-	EXT(advise_mr),             OP(alloc_buf, 83, BEFORE_EXT(5)),
-	EXT(alloc_dm),              OP(alloc_dmah, 79, BEFORE_EXT(1)),
+	[RNP_OP_create_cq_ex] = { .name = "create_cq_ex", .show = BY_OPENING },
+	[RNP_OP_free_context] = { .name = "free_context", .show = BY_CONTEXT,
+				  .verb = "ibv_close_device" },
+	[RNP_OP_query_port] = { .name = "query_port", .show = BY_PORT,
+				.verb = "ibv_query_port" },
+	EXT(advise_mr),             NEW(alloc_buf, 5),
+	EXT(alloc_dm),              NEW(alloc_dmah, 1),
 	CTX(alloc_mw),              EXT(alloc_null_mr),
 	EXT(alloc_parent_domain),   OLD(alloc_pd),
 	EXT(alloc_td),              OLD(async_event),
 	EXT(attach_counters_point_flow), OLD(attach_mcast),
 	CTX(bind_mw),               EXT(close_xrcd),
 	OLD(cq_event),              OLD(create_ah),
-	EXT(create_counters),       OLD(create_cq),
-	HID(create_cq_ex),          OP(create_flow, 76, IN_EXT(ibv_create_flow)),
+	CON(create_comp_cntr),      EXT(create_counters),
+	OLD(create_cq),             AT(create_flow, IN_EXT(ibv_create_flow)),
 	EXT(create_flow_action_esp), OLD(create_qp),
 	EXT(create_qp_ex),          EXT(create_rwq_ind_table),
 	OLD(create_srq),            EXT(create_srq_ex),
-	EXT(create_wq),             OP(dealloc_dmah, 79, BEFORE_EXT(2)),
+	EXT(create_wq),             NEW(dealloc_dmah, 2),
 	CTX(dealloc_mw),            OLD(dealloc_pd),
 	EXT(dealloc_td),            OLD(dereg_mr),
-	OLD(destroy_ah),            EXT(destroy_counters),
-	OLD(destroy_cq),            OP(destroy_flow, 76, IN_EXT(ibv_destroy_flow)),
+	OLD(destroy_ah),            OBJ(destroy_comp_cntr),
+	EXT(destroy_counters),      OLD(destroy_cq),
+	AT(destroy_flow, IN_EXT(ibv_destroy_flow)),
 	EXT(destroy_flow_action),   OLD(destroy_qp),
 	EXT(destroy_rwq_ind_table), OLD(destroy_srq),
 	EXT(destroy_wq),            OLD(detach_mcast),
-	OP(dm_export_dmabuf_fd, 81, BEFORE_EXT(4)), OP(free_buf, 83, BEFORE_EXT(6)),
-	HID(free_context),          EXT(free_dm),
-	EXT(get_srq_num),           HID(import_dm),
-	HID(import_mr),             HID(import_pd),
-	EXT(modify_cq),             EXT(modify_flow_action_esp),
-	OLD(modify_qp),             EXT(modify_qp_rate_limit),
-	OLD(modify_srq),            EXT(modify_wq),
-	EXT(open_qp),               EXT(open_xrcd),
-	CTX(poll_cq),               CTX(post_recv),
-	CTX(post_send),             EXT(post_srq_ops),
-	CTX(post_srq_recv),         EXT(query_device_ex),
-	HID(query_ece),             HID(query_port),
-	OP(query_port_speed, 81, HIDDEN), OLD(query_qp),
-	HID(query_qp_data_in_order), EXT(query_rt_values),
-	OLD(query_srq),             EXT(read_counters),
-	EXT(reg_dm_mr),             HID(reg_dmabuf_mr),
-	OLD(reg_mr),                OP(reg_mr_ex, 79, BEFORE_EXT(3)),
+	NEW(dm_export_dmabuf_fd, 4), NEW(free_buf, 6),
+	EXT(free_dm),               EXT(get_srq_num),
+	CON(import_dm),             OBJ(import_mr),
+	CON(import_pd),             OBJ(inc_comp_cntr),
+	OBJ(inc_err_comp_cntr),     EXT(modify_cq),
+	EXT(modify_flow_action_esp), OLD(modify_qp),
+	EXT(modify_qp_rate_limit),  OLD(modify_srq),
+	EXT(modify_wq),             EXT(open_qp),
+	EXT(open_xrcd),             CTX(poll_cq),
+	CTX(post_recv),             CTX(post_send),
+	EXT(post_srq_ops),          CTX(post_srq_recv),
+	OBJ(qp_attach_comp_cntr),
+	CALL(query_comp_cntr_caps, BY_CONTEXT, "_ibv_query_comp_cntr_caps"),
+	EXT(query_device_ex),       OBJ(query_ece),
+	CON(query_port_speed),      OLD(query_qp),
+	OBJ(query_qp_data_in_order), EXT(query_rt_values),
+	OLD(query_srq),             OBJ(read_comp_cntr),
+	EXT(read_counters),         OBJ(read_err_comp_cntr),
+	EXT(reg_dm_mr),             OBJ(reg_dmabuf_mr),
+	OLD(reg_mr),                NEW(reg_mr_ex, 3),
 	CTX(req_notify_cq),         OLD(rereg_mr),
-	OLD(resize_cq),             HID(set_ece),
-	HID(unimport_dm),           HID(unimport_mr),
-	HID(unimport_pd),
+	OLD(resize_cq),             OBJ(set_comp_cntr),
+	OBJ(set_ece),               OBJ(set_err_comp_cntr),
+	OBJ(unimport_dm),           OBJ(unimport_mr),
+	OBJ(unimport_pd),
 };
 /* clang-format on */
-
-static const unsigned known_op_counts[] = { 76, 79, 81, 83 };
 
 const char *rnp_abi_op_name(enum rnp_op op)
 {
@@ -133,6 +156,7 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
 		{ "ibv_qp_to_qp_ex", (void **)&lib->qp_to_qp_ex },
 	};
 
+	lib->handle = handle;
 	(void)snprintf(name, sizeof(name), "verbs_register_driver_%u", version);
 	for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		*wanted[i].fn = dlsym(handle, wanted[i].name);
@@ -155,14 +179,7 @@ struct scratch {
 	struct rnp_abi_device device;
 	char *block; /* allocated by the library; begins with a struct verbs_context */
 	struct ibv_context *context;
-	void *marks[RNP_ABI_SLOTS];
 };
-
-/* Distinct addresses, none of which is the address of a function. rnp_abi_learn() passes
- * them to the library in place of operations, to see where the library stores each
- * operation.
- */
-static char mark_bytes[RNP_ABI_SLOTS];
 
 static int find_context(struct rnp_abi *abi, struct scratch *s, char *err, size_t err_len)
 {
@@ -201,78 +218,232 @@ static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int wh
 	return word;
 }
 
-/* Counts the entries of the library's table of operations. libibverbs copies all
- * operations into memory of its own (@copy), so there are as many marks in a row there as
- * the table has entries.
+/* The two marks stand for the bits 0 and 1. rnp_abi_learn() fills a table of operations
+ * with them once for each bit of an index: entry i gets the mark of that bit of i. From
+ * the marks that the library takes for an operation follows the index of its entry.
  */
-static unsigned count_marks(void *copy)
-{
-	size_t words = malloc_usable_size(copy) / sizeof(void *);
-	void **word = copy;
-	size_t first = 0;
-	unsigned count = 0;
+enum mark {
+	NO_MARK = -1,
+};
 
-	while (first < words && word[first] != &mark_bytes[0])
-		first++;
-	while (count < RNP_ABI_SLOTS && first + count < words &&
-	       word[first + count] == &mark_bytes[count])
-		count++;
-	return count;
+static int marked; /* the mark that was called last; written under the loader's lock */
+
+static void *mark_0(void)
+{
+	marked = 0;
+	return NULL;
 }
 
-static bool is_known_count(unsigned count)
+static void *mark_1(void)
 {
-	for (unsigned i = 0; i < sizeof(known_op_counts) / sizeof(known_op_counts[0]);
-	     i++)
-		if (known_op_counts[i] == count)
-			return true;
-	return false;
+	marked = 1;
+	return NULL;
 }
 
-static int assign_slots(struct rnp_abi *abi, const struct scratch *s, char *err,
-			size_t err_len)
+enum {
+	INDEX_BITS = 8, /* of the index of a slot */
+};
+
+static_assert(RNP_ABI_SLOTS < 1 << INDEX_BITS, "an index is found bit by bit");
+
+static void set_marks(const struct rnp_abi *abi, const struct scratch *s, unsigned bit)
 {
-	uint8_t next = 0;
-
-	for (unsigned op = 0; op < RNP_OP_COUNT; op++) {
-		const struct op_info *info = &op_info[op];
-
-		abi->slot[op] = RNP_ABI_NO_SLOT;
-		if (info->since > abi->op_count)
-			continue;
-		if (info->where != HIDDEN &&
-		    shown_at(abi, s, info->where) != &mark_bytes[next])
-			return rn_fail(
-				err, err_len, -EPROTO,
-				"this libibverbs has %s at an unknown place among its "
-				"%u operations",
-				info->name, abi->op_count);
-		abi->slot[op] = next++;
-	}
-	assert(next == abi->op_count);
-	return 0;
-}
-
-static int learn_ops(struct rnp_abi *abi, struct scratch *s, char *err, size_t err_len)
-{
-	void *copy;
+	void *(*const marks[])(void) = { mark_0, mark_1 };
+	void *table[RNP_ABI_SLOTS];
 
 	for (unsigned i = 0; i < RNP_ABI_SLOTS; i++)
-		s->marks[i] = &mark_bytes[i];
-	abi->lib.set_ops(s->block, s->marks);
+		memcpy(&table[i], &marks[i >> bit & 1], sizeof(table[i]));
+	abi->lib.set_ops(s->block, table);
+}
 
-	copy = shown_at(abi, s, IN_EXT(priv));
+/* A verb that is called for the sake of the operation in which it ends. Whatever its type
+ * is, it takes its first three arguments from the registers that this one says, as all of
+ * them are integers or pointers, and a mark that takes none may be called in place of any
+ * operation.
+ */
+typedef void *(*any_verb)(void *first, void *second, uintptr_t third);
+
+/* Calls a verb. Returns the mark in which it ends, or NO_MARK. */
+static int call_verb(any_verb verb, enum show how, struct ibv_context *context)
+{
+	/* What some verbs look at before they call the operation: attributes that are not
+	 * all zero, and in the third argument flags. On processors other than x86-64,
+	 * ibv_query_qp_data_in_order() calls it for flag 2 alone.
+	 */
+	static const uintptr_t flags[] = { 0, 2 };
+	struct ibv_context *object[64] = { context };
+	void *first = how == BY_OBJECT ? (void *)object : (void *)context;
+	uint64_t attr[64], room[64];
+
+	marked = NO_MARK;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(flags) && marked == NO_MARK; i++) {
+		memset(attr, 0, sizeof(attr));
+		attr[0] = 1;
+		(void)verb(first, attr, how == BY_PORT ? (uintptr_t)room : flags[i]);
+	}
+	return marked;
+}
+
+static int mark_at(const struct rnp_abi *abi, const struct scratch *s, int where)
+{
+	void *(*const marks[])(void) = { mark_0, mark_1 };
+	void *shown = shown_at(abi, s, where);
+
+	for (int i = 0; i < 2; i++)
+		if (!memcmp(&shown, &marks[i], sizeof(shown)))
+			return i;
+	return NO_MARK;
+}
+
+/* Returns the mark that the library has taken for an operation; NO_MARK if it does not
+ * have the operation, or if only opening shows it.
+ */
+static int mark_of(const struct rnp_abi *abi, const struct scratch *s,
+		   const struct op_info *info)
+{
+	any_verb verb = NULL;
+	void *found;
+
+	if (info->show == SHOWN_AT)
+		return mark_at(abi, s, info->where);
+	found = info->show == BY_OPENING ? NULL : dlsym(abi->lib.handle, info->verb);
+	if (!found)
+		return NO_MARK;
+	memcpy(&verb, &found, sizeof(verb));
+	return call_verb(verb, info->show, s->context);
+}
+
+/* The library's copy of its operations is in a block of memory of its own; a table that
+ * fits into the block may be as long as that.
+ */
+static int check_length(const struct rnp_abi *abi, const struct scratch *s, char *err,
+			size_t err_len)
+{
+	void *copy = shown_at(abi, s, IN_EXT(priv));
+
 	if (!copy)
 		return rn_fail(
 			err, err_len, -EPROTO,
 			"this libibverbs keeps its operations at an unknown place");
-	abi->op_count = count_marks(copy);
-	if (!is_known_count(abi->op_count))
+	if (malloc_usable_size(copy) > RNP_ABI_SLOTS * sizeof(void *))
 		return rn_fail(err, err_len, -EPROTO,
-			       "this libibverbs has %u operations for drivers; known are "
-			       "tables of 76, 79, 81 and 83",
-			       abi->op_count);
-	return assign_slots(abi, s, err, err_len);
+			       "this libibverbs has room for more than %d operations",
+			       RNP_ABI_SLOTS);
+	return 0;
+}
+
+/* Reads one bit of the slot of each operation. An operation without a mark in the first
+ * round, or in any later one, gets no slot.
+ */
+static void learn_bit(struct rnp_abi *abi, const struct scratch *s, unsigned bit)
+{
+	for (unsigned op = 0; op < RNP_OP_COUNT; op++) {
+		int mark = abi->slot[op] == RNP_ABI_NO_SLOT
+				   ? NO_MARK
+				   : mark_of(abi, s, &op_info[op]);
+
+		if (mark == NO_MARK)
+			abi->slot[op] = RNP_ABI_NO_SLOT;
+		else
+			abi->slot[op] |= (uint8_t)(mark << bit);
+	}
+}
+
+/* Checks that no operation is missing that must be there, and that no two share a slot.
+ */
+static int check_slots(const struct rnp_abi *abi, char *err, size_t err_len)
+{
+	const char *taken[RNP_ABI_SLOTS] = { NULL };
+
+	for (unsigned op = 0; op < RNP_OP_COUNT; op++) {
+		const char *name = op_info[op].name;
+		uint8_t slot = abi->slot[op];
+
+		if (slot == RNP_ABI_NO_SLOT && op_info[op].optional)
+			continue;
+		if (slot == RNP_ABI_NO_SLOT)
+			return rn_fail(err, err_len, -EPROTO,
+				       "this libibverbs does not show its operation %s",
+				       name);
+		if (taken[slot])
+			return rn_fail(err, err_len, -EPROTO,
+				       "this libibverbs has the operations %s and %s in "
+				       "one place",
+				       taken[slot], name);
+		taken[slot] = name;
+	}
+	return 0;
+}
+
+static struct verbs_context *alloc_opened(struct ibv_device *device, int cmd_fd,
+					  void *private_data)
+{
+	(void)device;
+	(void)cmd_fd;
+	return private_data;
+}
+
+/* The function that ends in the operation create_cq_ex is put into the public struct only
+ * when the device is opened. This opens the temporary one. As the device is in no sysfs,
+ * nothing is opened for it, from release 37 on.
+ */
+static int find_by_opening(struct rnp_abi *abi, struct scratch *s)
+{
+	static const struct rnp_abi_device_ops ops = { .alloc_context = alloc_opened };
+	const size_t before = offsetof(struct verbs_context, context);
+	struct ibv_context *(*open)(struct ibv_device * device, void *private_data);
+	struct ibv_cq_init_attr_ex attr = { .cqe = 1 };
+	struct verbs_context *context;
+	void *found = dlsym(abi->lib.handle, "verbs_open_device");
+	uint8_t slot = 0;
+
+	if (!found)
+		return RNP_ABI_NO_SLOT;
+	memcpy(&open, &found, sizeof(open));
+	s->device.ops = &ops;
+	if (open(&s->device.device, s->block) != s->context)
+		return RNP_ABI_NO_SLOT;
+	context = (struct verbs_context *)(void *)((char *)s->context - before);
+	for (unsigned bit = 0; bit < INDEX_BITS; bit++) {
+		set_marks(abi, s, bit);
+		marked = NO_MARK;
+		(void)context->create_cq_ex(s->context, &attr);
+		if (marked == NO_MARK)
+			return RNP_ABI_NO_SLOT;
+		slot |= (uint8_t)(marked << bit);
+	}
+	return slot;
+}
+
+/* Finds the slot of create_cq_ex. The table of each known release is alphabetical, and
+ * has just that operation between create_cq and create_flow. If another release has more
+ * of them there, opening a device tells which it is.
+ */
+static void find_create_cq_ex(struct rnp_abi *abi, struct scratch *s)
+{
+	unsigned before = abi->slot[RNP_OP_create_cq],
+		 after = abi->slot[RNP_OP_create_flow];
+
+	if (before == RNP_ABI_NO_SLOT || after == RNP_ABI_NO_SLOT)
+		return;
+	abi->slot[RNP_OP_create_cq_ex] = after == before + 2
+						 ? (uint8_t)(before + 1)
+						 : (uint8_t)find_by_opening(abi, s);
+}
+
+static int learn_ops(struct rnp_abi *abi, struct scratch *s, char *err, size_t err_len)
+{
+	int rc = check_length(abi, s, err, err_len);
+
+	if (rc)
+		return rc;
+	memset(abi->slot, 0, sizeof(abi->slot));
+	for (unsigned bit = 0; bit < INDEX_BITS; bit++) {
+		set_marks(abi, s, bit);
+		learn_bit(abi, s, bit);
+	}
+	find_create_cq_ex(abi, s);
+	return check_slots(abi, err, err_len);
 }
 
 /* Flag that makes libibverbs treat a struct ibv_qp as a struct ibv_qp_ex. */

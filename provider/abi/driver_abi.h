@@ -7,9 +7,9 @@
  * Layouts that have not changed since release 36 are structs. Three things do change: the
  * size of struct verbs_context, the place of each operation in the table, and the length
  * of struct ibv_qp_ex. rnp_abi_learn() finds them out from the library itself when the
- * plugin is loaded.
+ * plugin is loaded, so a release with more operations needs no change here.
  *
- * All layouts hold for the x86-64 and aarch64 binaries of rdma-core 36 to 64.
+ * All layouts hold for the x86-64 and aarch64 binaries of rdma-core 36 to 65.
  */
 #ifndef RNP_DRIVER_ABI_H
 #define RNP_DRIVER_ABI_H
@@ -22,29 +22,30 @@
 
 #include "provider/verbs/object/library.h"
 
-/* All operations of every known release, in the order of the library's table, which is
- * alphabetical. These numbers are private to the plugin; rnp_abi.slot has the position in
- * the table of the library that is loaded.
+/* Operations of libibverbs, in alphabetical order. These numbers are private to the
+ * plugin; rnp_abi.slot has the position in the table of the library that is loaded.
  */
 /* clang-format off */
 #define RNP_OPS(X) \
 	X(advise_mr) X(alloc_buf) X(alloc_dm) X(alloc_dmah) X(alloc_mw) X(alloc_null_mr) \
 	X(alloc_parent_domain) X(alloc_pd) X(alloc_td) X(async_event) \
 	X(attach_counters_point_flow) X(attach_mcast) X(bind_mw) X(close_xrcd) X(cq_event) \
-	X(create_ah) X(create_counters) X(create_cq) X(create_cq_ex) X(create_flow) \
+	X(create_ah) X(create_comp_cntr) X(create_counters) X(create_cq) X(create_cq_ex) X(create_flow) \
 	X(create_flow_action_esp) X(create_qp) X(create_qp_ex) X(create_rwq_ind_table) \
 	X(create_srq) X(create_srq_ex) X(create_wq) X(dealloc_dmah) X(dealloc_mw) \
-	X(dealloc_pd) X(dealloc_td) X(dereg_mr) X(destroy_ah) X(destroy_counters) \
+	X(dealloc_pd) X(dealloc_td) X(dereg_mr) X(destroy_ah) X(destroy_comp_cntr) X(destroy_counters) \
 	X(destroy_cq) X(destroy_flow) X(destroy_flow_action) X(destroy_qp) \
 	X(destroy_rwq_ind_table) X(destroy_srq) X(destroy_wq) X(detach_mcast) \
 	X(dm_export_dmabuf_fd) X(free_buf) X(free_context) X(free_dm) X(get_srq_num) \
-	X(import_dm) X(import_mr) X(import_pd) X(modify_cq) X(modify_flow_action_esp) \
+	X(import_dm) X(import_mr) X(import_pd) X(inc_comp_cntr) X(inc_err_comp_cntr) \
+	X(modify_cq) X(modify_flow_action_esp) \
 	X(modify_qp) X(modify_qp_rate_limit) X(modify_srq) X(modify_wq) X(open_qp) \
 	X(open_xrcd) X(poll_cq) X(post_recv) X(post_send) X(post_srq_ops) X(post_srq_recv) \
-	X(query_device_ex) X(query_ece) X(query_port) X(query_port_speed) X(query_qp) \
-	X(query_qp_data_in_order) X(query_rt_values) X(query_srq) X(read_counters) \
+	X(qp_attach_comp_cntr) X(query_comp_cntr_caps) X(query_device_ex) X(query_ece) X(query_port) X(query_port_speed) X(query_qp) \
+	X(query_qp_data_in_order) X(query_rt_values) X(query_srq) X(read_comp_cntr) \
+	X(read_counters) X(read_err_comp_cntr) \
 	X(reg_dm_mr) X(reg_dmabuf_mr) X(reg_mr) X(reg_mr_ex) X(req_notify_cq) X(rereg_mr) \
-	X(resize_cq) X(set_ece) X(unimport_dm) X(unimport_mr) X(unimport_pd)
+	X(resize_cq) X(set_comp_cntr) X(set_ece) X(set_err_comp_cntr) X(unimport_dm) X(unimport_mr) X(unimport_pd)
 
 enum rnp_op {
 #define X(name) RNP_OP_##name,
@@ -55,8 +56,11 @@ enum rnp_op {
 /* clang-format on */
 
 enum {
-	/* longer than any known table, so that the library does not read past the end */
-	RNP_ABI_SLOTS = 160,
+	/* Entries of a table that is given to the library. A library whose own table may
+	 * be longer, so that it would read past the end, is refused; that of release 65
+	 * has 93.
+	 */
+	RNP_ABI_SLOTS = 255,
 	RNP_ABI_NO_SLOT = 0xff,
 };
 
@@ -122,6 +126,7 @@ struct rnp_abi_device_ops {
 /* ------------------------------------------ layouts that differ between releases */
 /* The private functions of the library, found by dlsym(). */
 struct rnp_abi_lib {
+	void *handle; /* of the library, from dlopen() */
 	void (*register_driver)(const struct rnp_abi_device_ops *ops);
 	void *(*init_and_alloc_context)(struct ibv_device *device, int cmd_fd,
 					size_t alloc_size, void *context_offset,
@@ -135,7 +140,6 @@ struct rnp_abi {
 	struct rnp_abi_lib lib;
 	/* bytes of struct verbs_context, which ends with struct ibv_context */
 	size_t context_size;
-	unsigned op_count; /* entries in its table of operations */
 	/* bytes of struct ibv_qp_ex; the word behind it has flags, see
 	 * rnp_abi_mark_qp_ex()
 	 */
@@ -146,7 +150,7 @@ struct rnp_abi {
 /**
  * rnp_abi_find_lib() - Find the private functions of a loaded libibverbs
  * @handle: Handle of the library, from dlopen()
- * @version: Private ABI version, part of a symbol's name: 34, 57, 59, 64 ...
+ * @version: Private ABI version, part of a symbol's name: 34, 57, 59, 64, 65 ...
  * @err: Out on failure: error text
  *
  * Return: 0 or -ENOSYS.
@@ -159,10 +163,12 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
  * @abi:	Out; @abi->lib is filled in by the caller
  * @err:	Out on failure: error text that says which layout is not known
  *
- * Makes a temporary context, gives it a table of distinct addresses (marks) in place of
- * operations, and looks where the library stores them. About 65 operations stand in
- * public structs, too. The call fails unless each of these is where the plugin's list of
- * operations says. No mark is ever called.
+ * Makes a temporary context, gives it tables of marks in place of operations, and looks
+ * which mark the library takes for which operation: about 65 operations stand in public
+ * structs, too, and for each of the others a verb is called that ends in that operation.
+ * Nothing is assumed of the order or the length of the table. An operation that the
+ * library does not have gets no slot. The call fails if one is not found that each
+ * release since 36 has in a public struct or that no device can do without.
  *
  * Return: 0; -ENOMEM; -EPROTO if the library does not behave as the known releases do.
  */

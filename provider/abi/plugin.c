@@ -8,7 +8,9 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -271,11 +273,48 @@ static unsigned version_of(const char *path)
 	return at ? (unsigned)strtoul(at, NULL, 10) : 0;
 }
 
+/* Writes the file name of the loaded libibverbs, which ends in its release
+ * ("libibverbs.so.1.14.44.0"), to @name. It is followed by the version of the private
+ * interface that it asked for.
+ */
+static void name_library(unsigned version, char *name, size_t len)
+{
+	char path[PATH_MAX] = "libibverbs.so.1";
+	const struct link_map *map = NULL;
+	const char *slash;
+
+	if (!dlinfo(plugin.verbs, RTLD_DI_LINKMAP, &map) && !realpath(map->l_name, path))
+		(void)snprintf(path, sizeof(path), "%s", map->l_name);
+	slash = strrchr(path, '/');
+	(void)snprintf(name, len, "%s (private interface %u)", slash ? slash + 1 : path,
+		       version);
+}
+
+/* Learns the layouts of the loaded libibverbs. On failure, @err tells which library it
+ * is and what to do.
+ */
+static int learn(unsigned version, char *err, size_t err_len)
+{
+	char why[128], name[160];
+	int rc = rnp_abi_find_lib(&plugin.abi.lib, plugin.verbs, version, why,
+				  sizeof(why));
+
+	if (!rc)
+		rc = rnp_abi_learn(&plugin.abi, why, sizeof(why));
+	if (!rc)
+		return 0;
+	name_library(version, name, sizeof(name));
+	return rn_fail(
+		err, err_len, rc,
+		"%s is none that this plugin understands, as %s; use the libibverbs of "
+		"the distribution, or a newer Rocin",
+		name, why);
+}
+
 static int load(char *err, size_t err_len)
 {
 	Dl_info self = { 0 };
 	unsigned version;
-	int rc;
 
 	if (!dladdr((void *)&plugin, &self) || !self.dli_fname)
 		return rn_fail(err, err_len, -ENOSYS,
@@ -288,8 +327,7 @@ static int load(char *err, size_t err_len)
 	plugin.verbs = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	if (!plugin.verbs)
 		return rn_fail(err, err_len, -ENOSYS, "there is no libibverbs.so.1 here");
-	rc = rnp_abi_find_lib(&plugin.abi.lib, plugin.verbs, version, err, err_len);
-	return rc ? rc : rnp_abi_learn(&plugin.abi, err, err_len);
+	return learn(version, err, err_len);
 }
 
 static void fill_tables(void)
@@ -335,7 +373,7 @@ static void remove_lacking(void)
 
 static __attribute__((constructor)) void register_plugin(void)
 {
-	char err[256];
+	char err[512];
 
 	if (load(err, sizeof(err))) {
 		rnp_tell_user("%s; no device of this plugin can be used", err);

@@ -11,7 +11,7 @@ if [ -n "$symbols" ]; then
 	echo "$symbols"
 	exit 1
 fi
-for version in 34 57 59 64; do
+for version in 34 57 59 64 65 99; do
 	[ -e "$1/librocin-rdmav$version.so" ] ||
 		{ echo "librocin-rdmav$version.so is missing"; exit 1; }
 done
