@@ -67,6 +67,9 @@ RETURNS_ERRNO(bind_mw,
 RETURNS_ERRNO(close_xrcd,
 	(struct ibv_xrcd *base),
 	(base))
+RETURNS_ERRNO(dealloc_dmah,
+	(struct rnp_abi_dmah *base),
+	(base))
 RETURNS_ERRNO(dealloc_mw,
 	(struct ibv_mw *base),
 	(base))
@@ -136,6 +139,9 @@ RETURNS_ERRNO(query_ece,
 RETURNS_ERRNO(query_port,
 	(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr),
 	(context, port_num, attr))
+RETURNS_ERRNO(query_port_speed,
+	(struct ibv_context *context, uint32_t port_num, uint64_t *speed),
+	(context, port_num, speed))
 RETURNS_ERRNO(query_qp,
 	(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask, struct ibv_qp_init_attr *init_attr),
 	(base, attr, attr_mask, init_attr))
@@ -162,6 +168,9 @@ RETURNS_ERRNO(req_notify_cq,
 	(base, solicited_only))
 RETURNS_POINTER(struct ibv_dm, alloc_dm,
 	(struct ibv_context *context, struct ibv_alloc_dm_attr *attr),
+	(context, attr))
+RETURNS_POINTER(struct rnp_abi_dmah, alloc_dmah,
+	(struct ibv_context *context, struct rnp_abi_dmah_attr *attr),
 	(context, attr))
 RETURNS_POINTER(struct ibv_mw, alloc_mw,
 	(struct ibv_pd *pd, enum ibv_mw_type type),
@@ -232,6 +241,9 @@ RETURNS_POINTER(struct ibv_mr, reg_dm_mr,
 RETURNS_POINTER(struct ibv_mr, reg_dmabuf_mr,
 	(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access),
 	(pd, offset, length, iova, fd, access))
+RETURNS_POINTER(struct ibv_mr, reg_mr_ex,
+	(struct ibv_pd *pd, struct rnp_abi_mr_attr *attr),
+	(pd, attr))
 RETURNS_POINTER(struct ibv_mr, reg_mr,
 	(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access),
 	(pd, addr, length, hca_va, access))
@@ -247,6 +259,7 @@ RETURNS_POINTER(struct ibv_mr, reg_mr,
 #define PLAIN(name) { RNP_OP_##name, (void (*)(void))rnp_##name }
 static const struct rnp_abi_op ops[] = {
 	PLAIN(cq_event),
+	PLAIN(dm_export_dmabuf_fd),
 	PLAIN(poll_cq),
 	PLAIN(query_qp_data_in_order),
 	PLAIN(unimport_dm),
@@ -254,6 +267,7 @@ static const struct rnp_abi_op ops[] = {
 	PLAIN(unimport_pd),
 	OP(advise_mr),
 	OP(alloc_dm),
+	OP(alloc_dmah),
 	OP(alloc_mw),
 	OP(alloc_null_mr),
 	OP(alloc_parent_domain),
@@ -274,6 +288,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(create_srq),
 	OP(create_srq_ex),
 	OP(create_wq),
+	OP(dealloc_dmah),
 	OP(dealloc_mw),
 	OP(dealloc_pd),
 	OP(dealloc_td),
@@ -305,6 +320,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(query_device_ex),
 	OP(query_ece),
 	OP(query_port),
+	OP(query_port_speed),
 	OP(query_qp),
 	OP(query_rt_values),
 	OP(query_srq),
@@ -312,6 +328,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(reg_dm_mr),
 	OP(reg_dmabuf_mr),
 	OP(reg_mr),
+	OP(reg_mr_ex),
 	OP(req_notify_cq),
 	OP(rereg_mr),
 	OP(resize_cq),
@@ -379,6 +396,11 @@ static struct ibv_mr *inject_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	return injected_error(pd->context, CALL_REG_MR)
 		       ? NULL
 		       : op_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+
+static struct ibv_mr *inject_reg_mr_ex(struct ibv_pd *pd, struct rnp_abi_mr_attr *attr)
+{
+	return injected_error(pd->context, CALL_REG_MR) ? NULL : op_reg_mr_ex(pd, attr);
 }
 
 static struct ibv_cq *inject_create_cq(struct ibv_context *context, int cqe,
@@ -503,12 +525,13 @@ static int inject_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int
 	}
 
 static const struct rnp_abi_op fault_ops[] = {
-	INJECT(alloc_pd),      INJECT(reg_mr),	     INJECT(reg_dmabuf_mr),
-	INJECT(create_cq),     INJECT(create_cq_ex), INJECT(create_srq),
-	INJECT(create_srq_ex), INJECT(create_qp),    INJECT(create_qp_ex),
-	INJECT(create_ah),     INJECT(alloc_mw),     INJECT(modify_qp),
-	INJECT(post_send),     INJECT(post_recv),    INJECT(post_srq_recv),
-	INJECT(req_notify_cq), INJECT(resize_cq),    INJECT(modify_srq),
+	INJECT(alloc_pd),      INJECT(reg_mr),	      INJECT(reg_dmabuf_mr),
+	INJECT(reg_mr_ex),     INJECT(create_cq),     INJECT(create_cq_ex),
+	INJECT(create_srq),    INJECT(create_srq_ex), INJECT(create_qp),
+	INJECT(create_qp_ex),  INJECT(create_ah),     INJECT(alloc_mw),
+	INJECT(modify_qp),     INJECT(post_send),     INJECT(post_recv),
+	INJECT(post_srq_recv), INJECT(req_notify_cq), INJECT(resize_cq),
+	INJECT(modify_srq),
 };
 
 const struct rnp_abi_op *rnp_fault_ops(unsigned *count)

@@ -168,6 +168,23 @@ static struct ibv_mr *watch_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	return made(&e, mr);
 }
 
+static struct ibv_mr *watch_reg_mr_ex(struct ibv_pd *pd, struct rnp_abi_mr_attr *attr)
+{
+	struct rn_val_event e = MAKING("ibv_reg_mr_ex", MR, pd, pd->context);
+	const bool is_file = attr->comp_mask & RNP_REG_MR_FD;
+	const void *addr = is_file ? NULL : attr->addr;
+	struct ibv_mr *mr;
+
+	tell_use(e.verb, pd, e.stack);
+	mr = RNP_NEXT(reg_mr_ex)(pd, attr);
+	set_mr(&e, mr, addr,
+	       attr->comp_mask & RNP_REG_MR_IOVA ? attr->iova : (uintptr_t)addr,
+	       attr->length, (unsigned)attr->access, true);
+	e.make.mr.has_memory = is_file || (!(attr->access & IBV_ACCESS_ZERO_BASED) &&
+					   attr->length != SIZE_MAX);
+	return made(&e, mr);
+}
+
 static struct ibv_mr *watch_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 				      uint64_t offset, size_t length, unsigned int access)
 {
@@ -660,6 +677,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(reg_dm_mr),
 	OP(reg_dmabuf_mr),
 	OP(reg_mr),
+	OP(reg_mr_ex),
 	OP(rereg_mr),
 	OP(resize_cq),
 	OP(unimport_dm),

@@ -6,8 +6,10 @@
  * simulated PCIe hierarchy it is a region whose target is the NIC, so the program's
  * copies are TLPs.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "mr.h"
@@ -16,6 +18,7 @@
 #include "provider/verbs/object/handle.h"
 #include "provider/verbs/object/library.h"
 #include "provider/verbs/object/provider.h"
+#include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_direct.h"
 
 /* Bytes of device memory that make_local_memory() has allocated in this process. Only a
@@ -114,21 +117,66 @@ static int copy_from(void *dst, struct ibv_dm *base, uint64_t offset, size_t len
 }
 
 /* ------------------------------------------------------------ allocation and release */
+/* Makes a file of @len bytes. Returns its descriptor, or -1. */
+static int make_file(size_t len)
+{
+	struct rlimit limit;
+	int fd;
+
+	/* A file that is longer than the process may write raises a signal. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < len)
+		return -1;
+	fd = rn_fd_own(memfd_create("rocin-dm", MFD_CLOEXEC));
+	if (fd >= 0 && ftruncate(fd, (off_t)len)) {
+		rn_fd_close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Puts a file in place of the @len bytes of private memory at @dm->addr, so that the
+ * memory can be exported. If there can be no file, the memory stays as it is.
+ */
+static void map_file(struct rnp_dm *dm, size_t len)
+{
+	int fd = make_file(len);
+
+	if (fd < 0)
+		return;
+	if (mmap(rnp_pages_pointer(dm->addr), len, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		rn_fd_close(fd);
+		return;
+	}
+	dm->fd = fd;
+}
+
 /* Maps the memory of @dm, in pages of its own, so that changing the protection of other
- * memory does not affect it. The start is a multiple of 2^@log_align bytes. Returns 0 or
- * -ENOMEM.
+ * memory does not affect it, and a file holds nothing else. The start is a multiple of
+ * 2^@log_align bytes. Returns 0 or -ENOMEM.
  */
 static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 {
-	size_t align = (size_t)1 << log_align;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), align = (size_t)1 << log_align;
+	size_t len = (dm->room + page - 1) / page * page;
 
-	dm->map_len = dm->room + align;
+	if (align < page)
+		align = page;
+	dm->map_len = len + align;
 	dm->map = mmap(NULL, dm->map_len, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (dm->map == MAP_FAILED)
 		return -ENOMEM;
 	dm->addr = ((uintptr_t)dm->map + align - 1) & ~(rn_iova)(align - 1);
+	map_file(dm, len);
 	return 0;
+}
+
+static void unmap_memory(struct rnp_dm *dm)
+{
+	if (dm->fd >= 0)
+		rn_fd_close(dm->fd);
+	munmap(dm->map, dm->map_len);
 }
 
 /* Adds the memory to the device. The engine lock is held. Returns 0 or -errno. */
@@ -167,7 +215,7 @@ void rnp_dm_detach(struct rnp_dm *dm)
 static void free_memory(struct rnp_dm *dm)
 {
 	if (dm->map)
-		munmap(dm->map, dm->map_len);
+		unmap_memory(dm);
 	rnp_object_free(RNP_KIND_DM, dm);
 }
 
@@ -222,12 +270,13 @@ static int make_memory(struct rnp_context *ctx, struct rnp_dm *dm, uint32_t log_
 	rc = add_to_device(ctx, dm);
 	rnp_unlock_engine(ctx->engine, cancel);
 	if (rc)
-		munmap(dm->map, dm->map_len);
+		unmap_memory(dm);
 	return rc;
 }
 
 static void init_handle(struct rnp_dm *dm, struct ibv_context *context)
 {
+	dm->fd = -1;
 	dm->base.context = context;
 	dm->base.memcpy_to_dm = copy_to;
 	dm->base.memcpy_from_dm = copy_from;
@@ -316,6 +365,30 @@ int rnp_free_dm(struct ibv_dm *base)
 		free_local_memory(handle);
 	}
 	return err ? fail_with(err) : 0;
+}
+
+int rnp_dm_export_dmabuf_fd(struct ibv_dm *base)
+{
+	struct rnp_context *ctx = to_rnp_context(base->context);
+	int fd = -1, cancel;
+	struct rnp_dm *dm;
+
+	if (rnp_is_fork_child(ctx)) {
+		errno = EIO;
+		return -1;
+	}
+	cancel = rnp_lock_engine(ctx->engine);
+	dm = rnp_handle_find(ctx, RNP_KIND_DM, base);
+	if (dm && dm->origin)
+		dm = dm->origin;
+	if (!dm || dm->gone)
+		errno = ENOENT;
+	else if (dm->fd < 0)
+		errno = EOPNOTSUPP;
+	else
+		fd = fcntl(dm->fd, F_DUPFD_CLOEXEC, 0);
+	rnp_unlock_engine(ctx->engine, cancel);
+	return fd;
 }
 
 /* ----------------------------------------------------- registration of device memory */

@@ -404,6 +404,8 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
 	if (mr->dm)
 		mr->dm->mrs--;
+	if (mr->dmah)
+		mr->dmah->mrs--;
 	LIST_REMOVE(mr, link);
 	mr->gone = true;
 }

@@ -39,6 +39,8 @@ struct rnp_mr {
 	size_t map_len;
 	/* device memory that is registered; NULL: memory of the program */
 	struct rnp_dm *dm;
+	/* DMA handle of the region, or NULL; guarded by the engine lock */
+	struct rnp_dmah *dmah;
 	/* The next members are guarded by the engine lock. */
 	bool is_on_gpu;	 /* the memory is a simulated GPU's */
 	uint64_t pinned; /* number of the region's pages that count as pinned */
@@ -78,6 +80,16 @@ struct rnp_dm {
 	uint64_t room; /* bytes allocated from the device, a multiple of 64 */
 	void *map;
 	size_t map_len;
+	/* File of the memory, whose start is that of the memory; -1: there is none. */
+	int fd;
+};
+
+/* Hints by which a device accesses memory. */
+struct rnp_dmah {
+	struct rnp_abi_dmah base;
+	struct rnp_handle handle;
+	/* number of regions with this handle; guarded by the engine lock */
+	unsigned mrs;
 };
 
 static inline struct rnp_mr *to_rnp_mr(struct rnp_abi_mr *mr)
@@ -143,6 +155,11 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
 struct ibv_mr *rnp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 				 uint64_t iova, int fd, int access);
+/* Registers a region of memory or of a file descriptor, as the attributes say. */
+struct ibv_mr *rnp_reg_mr_ex(struct ibv_pd *pd, struct rnp_abi_mr_attr *attr);
+struct rnp_abi_dmah *rnp_alloc_dmah(struct ibv_context *context,
+				    struct rnp_abi_dmah_attr *attr);
+int rnp_dealloc_dmah(struct rnp_abi_dmah *base);
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access);
 struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd);
@@ -166,6 +183,10 @@ void rnp_mw_detach(struct rnp_mw *mw);
 /* --------------------------------------------------------------------- device memory */
 struct ibv_dm *rnp_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int rnp_free_dm(struct ibv_dm *base);
+/* Returns a new descriptor of the memory, which can be mapped and registered like that of
+ * a dma-buf, and belongs to the caller; -1 with errno.
+ */
+int rnp_dm_export_dmabuf_fd(struct ibv_dm *base);
 struct ibv_mr *rnp_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
 			     size_t length, unsigned int access);
 /* Removes device memory from the device. The caller must have removed all its regions

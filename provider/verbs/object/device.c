@@ -486,6 +486,58 @@ int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
+/* Speed of a lane in units of 100 Mb/s, as Linux reckons the codes of IBTA volume 1,
+ * PortInfo; 0: an unknown code.
+ */
+static unsigned lane_speed(uint8_t code)
+{
+	static const struct {
+		uint8_t code;
+		unsigned speed;
+	} lanes[] = {
+		{ 1, 25 },     /* SDR */
+		{ 2, 50 },     /* DDR */
+		{ 4, 100 },    /* QDR */
+		{ 8, 100 },    /* FDR10 */
+		{ 16, 140 },   /* FDR */
+		{ 32, 250 },   /* EDR */
+		{ 64, 500 },   /* HDR */
+		{ 128, 1000 }, /* NDR */
+	};
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(lanes); i++)
+		if (lanes[i].code == code)
+			return lanes[i].speed;
+	return 0;
+}
+
+static unsigned lanes_of(uint8_t width)
+{
+	switch (width) {
+	case 2:
+		return 4;
+	case 4:
+		return 8;
+	case 8:
+		return 12;
+	case 16:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+int rnp_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *speed)
+{
+	struct ibv_port_attr attr;
+	int err = port_num == 1 ? rnp_query_port(context, 1, &attr) : EINVAL;
+
+	if (!err)
+		*speed = (uint64_t)lanes_of(attr.active_width) *
+			 lane_speed(attr.active_speed);
+	return err;
+}
+
 int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	uint32_t wanted = values->comp_mask;

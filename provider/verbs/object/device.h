@@ -112,6 +112,8 @@ void rnp_tell_user(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int rnp_query_device_ex(struct ibv_context *context,
 			const struct ibv_query_device_ex_input *input,
 			struct ibv_device_attr_ex *attr, size_t attr_size);
+/* Stores the speed of the port in @speed, in units of 100 Mb/s. */
+int rnp_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *speed);
 int rnp_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct ibv_port_attr *attr);
 int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);

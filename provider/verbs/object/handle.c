@@ -72,6 +72,7 @@ static const struct kind kinds[RNP_KINDS] = {
 		rnp_rwq_table, offsetof(struct ibv_rwq_ind_table, ind_tbl_handle)) },
 	[RNP_KIND_FLOW] = { KIND(rnp_flow, offsetof(struct ibv_flow, handle)) },
 	[RNP_KIND_COUNTERS] = { KIND(rnp_counters, UNNUMBERED) },
+	[RNP_KIND_DMAH] = { KIND(rnp_dmah, UNNUMBERED) },
 };
 
 static struct rnp_handle *handle_of(enum rnp_kind kind, const void *object)

@@ -65,6 +65,55 @@ struct rnp_library {
 	void (*set_call_faults)(struct rnp_context *ctx, bool asking);
 };
 
+/* ibv_alloc_dmah(), release 59 and later: hints by which the device accesses memory. */
+struct rnp_abi_dmah {
+	struct ibv_context *context;
+};
+
+enum {
+	/* bits of rnp_abi_dmah_attr.comp_mask: which fields are valid */
+	RNP_DMAH_CPU_ID = 1 << 0,
+	RNP_DMAH_PH = 1 << 1,
+	RNP_DMAH_MEM_TYPE = 1 << 2,
+};
+
+struct rnp_abi_dmah_attr {
+	uint32_t comp_mask;
+	uint32_t cpu_id;
+	uint8_t ph;
+	uint8_t tph_mem_type; /* 0: volatile memory, 1: persistent memory */
+};
+
+/* ibv_reg_mr_ex(), release 59 and later. */
+enum {
+	/* bits of rnp_abi_mr_attr.comp_mask: which fields are valid */
+	RNP_REG_MR_IOVA = 1 << 0,
+	RNP_REG_MR_ADDR = 1 << 1,
+	RNP_REG_MR_FD = 1 << 2,
+	RNP_REG_MR_FD_OFFSET = 1 << 3,
+	RNP_REG_MR_DMAH = 1 << 4,
+};
+
+struct rnp_abi_mr_attr {
+	size_t length;
+	int access;
+	uint64_t comp_mask;
+	uint64_t iova;
+	void *addr;
+	int fd;
+	uint64_t fd_offset;
+	struct rnp_abi_dmah *dmah;
+};
+
+static_assert(sizeof(struct rnp_abi_mr_attr) == 64, "ibv_mr_init_attr");
+
+/* Flag of parent domains, release 64 and later: memory that the provider allocates may be
+ * shared with the host of a confidential guest (..._ALLOW_CC_UNPROTECTED_ALLOC).
+ */
+enum {
+	RNP_PARENT_DOMAIN_CC_UNPROTECTED = 1 << 2,
+};
+
 /* Constants of FLUSH that <infiniband/verbs.h> of release 44 does not have yet.
  *
  * A program with such a header can use FLUSH all the same: ibv_post_send() accepts the

@@ -6,6 +6,7 @@
 
 #include "device.h"
 #include "handle.h"
+#include "library.h"
 #include "provider.h"
 #include "provider/engine/engine.h"
 #include "provider/engine/pcie.h"
@@ -266,7 +267,8 @@ static int check_parent_domain(const struct rnp_context *ctx,
 			       const struct ibv_parent_domain_init_attr *attr)
 {
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
-			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
+			       RNP_PARENT_DOMAIN_CC_UNPROTECTED;
 
 	if (rnp_is_fork_child(ctx))
 		return EIO;
