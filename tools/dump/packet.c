@@ -98,7 +98,8 @@ static void mask_network(const struct rn_packet *p, uint8_t *net)
 		net[1] = net[8] = 0xff; /* routers may change type of service and TTL */
 		memset(net + 10, 0xff, 2);
 	} else {
-		/* IPv6 and GRH: routers may change the traffic class and the flow label */
+		/* IPv6 and GRH: routers may change the traffic class and the flow label
+		 */
 		net[0] |= 0x0f;
 		memset(net + 1, 0xff, 3);
 		net[7] = 0xff; /* routers may change the hop limit */
