@@ -179,7 +179,8 @@ test_stops() {
 	has 1 '^    second saw 5a 5a 5a 5a'
 
 	# The same for programs.
-	rocin tour --json >"$work/json" || fail 'tour --json'
+	rocin tour --json >"$work/json" 2>"$work/err" ||
+		fail "tour --json: status $?: $(cat "$work/err" && grep -o '[^{]*"is_so": *false[^}]*' "$work/json")"
 	python3 - "$work/json" <<'END' || fail "$(head -c 3000 "$work/json")"
 import json, sys
 stops = [json.loads(line) for line in open(sys.argv[1])]

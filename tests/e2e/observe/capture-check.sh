@@ -66,6 +66,8 @@ judged rdmacm
 
 command -v ucx_perftest >/dev/null || exit 0
 export UCX_TLS=rc_v UCX_NET_DEVICES=rocin0:1
+# UCX connects RC by UD, and gives a peer up that does not answer for 30 s.
+export UCX_UD_VERBS_TIMEOUT=30m
 capture --buffer=65536 -w "$work/ucx.pcapng"
 for test in ucp_put_bw ucp_get ucp_fadd tag_lat; do
 	next_port
