@@ -235,8 +235,17 @@ struct rn_bench_meter {
 	uint64_t start_ns, start_at;
 	uint64_t stop_ns, stop_at;
 	uint64_t last_ns;
-	uint64_t give_up_ns;
+	/* Time in ns at which the measurement is stuck, and the run delay in ns that it
+	 * takes into account; see rn_bench_meter_patience().
+	 */
+	uint64_t give_up_ns, delay_ns;
 };
+
+/* Returns the run delay of this thread: for how many ns it has been ready to run while
+ * other threads had the processor; 0 if the kernel does not count that. Source:
+ * /proc/PID/schedstat in proc(5).
+ */
+uint64_t rn_bench_run_delay_ns(void);
 
 void rn_bench_meter_start(struct rn_bench_meter *m, struct rn_bench_end *end);
 
@@ -252,7 +261,7 @@ bool rn_bench_meter_runs(struct rn_bench_meter *m, uint64_t done);
 
 /* Called in the sender's loops that wait for packets or completions. Returns 0 if the
  * loop may go on, or -1 if the other process has failed or the slice should have ended
- * ten seconds ago.
+ * ten seconds ago. The run delay does not count as part of the ten seconds.
  */
 int rn_bench_meter_patience(struct rn_bench_meter *m);
 

@@ -188,8 +188,10 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 
 /* ----------------------------------------------- control of the processes of a team */
 enum {
-	/* ms that a team may take for an order, in addition to the time slice */
-	ANSWER_MS = 60000,
+	/* ms that a team may take for an order, in addition to the time slice: so long
+	 * that its processes may each get a fiftieth of a processor
+	 */
+	ANSWER_MS = 600000,
 	/* ms that a team may take to close everything; 10000 QPs take long */
 	END_MS = 20000
 };
