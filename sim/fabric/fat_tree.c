@@ -66,7 +66,7 @@ struct flow {
 	uint32_t posted, completed;
 	/* Number of receives posted, and of receives completed. */
 	uint32_t receives, received;
-	uint64_t written; /* number of bytes written at the sink */
+	uint64_t written; /* number of bytes written at the receiver (the sink) */
 	uint64_t losses;  /* number of packets lost in either direction */
 	struct rn_qp *asks, *answers;
 	struct rn_stats_qp stats; /* statistics of the requester's QP */

@@ -19,7 +19,9 @@ enum rn_model_use {
 	RN_USE_LOAD,   /* load of a thread; number: thread */
 	/* Read of a message's bytes by the requester; number: work request, piece. */
 	RN_USE_GATHER,
-	/* Read by a context of the responder; number: work request, piece. */
+	/* Read by the responder, for a READ, atomic, ATOMIC WRITE or FLUSH; number: work
+	 * request, piece.
+	 */
 	RN_USE_SERVE,
 	/* Write of a doorbell for a work request. The number in the tag is that of the
 	 * work request. The value is the WQE, if the doorbell brings it along.

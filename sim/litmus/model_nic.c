@@ -247,10 +247,11 @@ struct before {
 	bool all_served, atomics_served;
 };
 
-/* Returns true if the responder may execute this request now. An ATOMIC WRITE waits for
- * all responder contexts before it; so does a READ with rr=serial, while a pipelined
- * READ waits for none. An atomic and a FLUSH wait for the atomics before them. For a
- * FLUSH the reason is that it flushes what they wrote.
+/* Returns true if the responder may execute this request now. An ATOMIC WRITE waits
+ * until the responder has finished all READs, atomics, FLUSHes and ATOMIC WRITEs before
+ * it; so does a READ with rr=serial, while a pipelined READ waits for none. An atomic
+ * and a FLUSH wait for the atomics before them. For a FLUSH the reason is that it
+ * flushes what they wrote.
  */
 static bool may_serve(const struct rn_model_run *run, unsigned work,
 		      const struct before *before)

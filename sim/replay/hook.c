@@ -343,8 +343,8 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	struct rn_hook_dev *d = hook;
 
 	if (c->kind == RN_CALL_QP_PACE)
-		/* a new rate limit may let packets leave; no other lone call has such an
-		 * effect
+		/* A new rate limit may let packets leave. No other call whose record
+		 * contains its result (class RN_REC_LONE) has such an effect.
 		 */
 		d->drained = 0;
 	if (is_lone(c->kind))

@@ -163,7 +163,8 @@ struct rn_rec_packet {
 struct rn_rec {
 	/* kind of the record: a value of enum rn_call_kind or enum rn_rec_kind */
 	unsigned kind;
-	uint8_t dev; /* number of the device; RN_REC_NO_DEV: a lone call */
+	/* number of the device; RN_REC_NO_DEV: the call is of class RN_REC_LONE */
+	uint8_t dev;
 	rn_ns now;   /* time of calls that have one as argument */
 	uint64_t id; /* the object that the call or the event is about */
 	/* The objects that a new object uses: CQs and SRQ of a QP, CQ of an SRQ, or QP of

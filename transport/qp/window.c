@@ -200,7 +200,9 @@ static uint32_t packet_of(const struct rn_qp *qp)
 	return qp->attr.path_mtu + RN_PACKET_COST;
 }
 
-/* Returns how many bytes of the peer window are neither in flight nor granted to a QP. */
+/* Returns how many bytes of the peer window are neither in flight nor granted to a QP
+ * (that it may send in its turn).
+ */
 static uint32_t room_in(const struct rn_peer *peer)
 {
 	uint64_t used = (uint64_t)peer->in_flight + peer->granted;
@@ -244,7 +246,7 @@ static void wait_for_turn(struct rn_qp *qp, rn_ns now)
 	}
 }
 
-/* Gives the unused part of the QP's grant back to the peer window. */
+/* Gives back to the peer window the bytes that the QP was granted and has not sent. */
 static void return_grant(struct rn_qp *qp)
 {
 	assert(qp->req.grant <= qp->peer->granted);
@@ -260,7 +262,8 @@ static struct rn_qp *first_waiter(const struct rn_peer *peer)
 	return RN_CONTAINER_OF(link, struct rn_qp, window_link);
 }
 
-/* Gives a grant to the QP that has waited longest, and schedules it. */
+/* Grants a part of the peer window to the QP that has waited longest, and schedules it.
+ */
 static void give_turn(struct rn_peer *peer)
 {
 	struct rn_qp *qp = first_waiter(peer);
@@ -420,7 +423,9 @@ static inline bool is_open(const struct rn_qp *qp, uint32_t before, uint32_t len
 	const struct rn_peer *peer = qp->peer;
 	uint64_t need = (uint64_t)before + len;
 
-	/* A grant is no longer valid if the window was reduced after it was given. */
+	/* A grant (bytes that the QP may send in its turn) is no longer valid if the
+	 * window was reduced after it was given.
+	 */
 	if (qp->req.grant >= need && qp->req.grant_cuts == peer->cuts)
 		return true;
 	if (rn_window_takes_turns(peer))

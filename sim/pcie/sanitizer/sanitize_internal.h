@@ -16,7 +16,7 @@ enum {
 	RN_SAN_RANGES = 4,
 	/* Number of completions taken by the program that are kept: the latest ones. */
 	RN_SAN_COMPLETIONS = 1024,
-	/* number of payload slots (rn_tlp.data), and more */
+	/* at least the number of payload slots (rn_tlp.data) of the hierarchy */
 	RN_SAN_SLOTS = 2 * RN_HOST_TLPS,
 	/* maximum number of candidates (sanitize_candidates.c) */
 	RN_SAN_CANDIDATES = 512,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize_withheld.c - the writes whose bytes the program does not see yet.
  *
- * A device's write to watched memory does not go through the queues of the hierarchy. Its
- * bytes are stored when the class `given` performs the write: when an event forces it,
- * and not because time has passed. So a program that looks too early always reads old
+ * A device's write to watched memory does not go through the queues of the hierarchy.
+ * Its bytes are stored when an event forces the write in the fabric of `given`, the
+ * model of the machine with the user's knobs (sanitize_classes.c); they are never stored
+ * only because time has passed. So a program that looks too early always reads old
  * bytes, and a program that waits for an event, or in a loop, gets the new ones. A
- * schedule (sanitize_schedule.c) may say that a write is not late; it lands at once then.
+ * schedule (sanitize_schedule.c) may say that a write is not late; its bytes are stored
+ * at once then.
  *
- * One TLP of the class stands for several writes of the hierarchy. They form a list,
- * whose number is the tag of this TLP. A write that is not withheld (any more) must be in
- * no list, because its payload slot may be given to another write.
+ * One TLP in that fabric stands for several writes of the hierarchy. They form a list,
+ * whose number is the tag of this TLP. A write that is not withheld (any more) must be
+ * in no list, because its payload slot may be given to another write.
  */
 #include <string.h>
 

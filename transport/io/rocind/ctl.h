@@ -43,8 +43,9 @@ enum rn_ctl_type {
 	RN_CTL_FAULTS_SET = 7,
 	RN_CTL_FAULTS_GET = 8,
 	RN_CTL_CM_OPEN = 9,
-	/* RN_CTL_WIRE_ASK requests a local wire, and RN_CTL_WIRE_DROP gives one up. They
-	 * have no answer: an event reports the result, sooner or later.
+	/* RN_CTL_WIRE_ASK requests a local wire (a link by shared memory to another
+	 * process), and RN_CTL_WIRE_DROP gives one up. They have no answer: an event
+	 * reports the result, sooner or later.
 	 */
 	RN_CTL_WIRE_ASK = 10,
 	RN_CTL_WIRE_DROP = 11,
@@ -90,7 +91,9 @@ enum rn_ctl_type {
 	/* The fault rules have changed. If has_text, carries a descriptor of their text.
 	 */
 	RN_CTL_FAULTS = 131,
-	/* a local wire has been made; carries RN_CTL_WIRE_FDS descriptors */
+	/* a local wire (shared memory) has been made; carries RN_CTL_WIRE_FDS
+	 * descriptors
+	 */
 	RN_CTL_WIRE = 132,
 	RN_CTL_WIRE_DOWN = 133,
 	/* to a device: a capture has begun; carries the ring for the device's packets */
@@ -146,7 +149,7 @@ struct rn_ctl_attach {
 	uint32_t up;
 	/* 1: addresses that the interface gets later are added to the device */
 	uint32_t all_addresses;
-	uint32_t wires; /* 1: the client accepts local wires */
+	uint32_t wires; /* 1: the client accepts local wires (links by shared memory) */
 	/* 1: the client accepts packets without ICRC on local wires. 0 also from an older
 	 * client, which does not know the field.
 	 */
@@ -281,22 +284,22 @@ struct rn_ctl_faults {
 	uint32_t reserved;
 };
 
-/* The two ends of a local wire. @local is the end of the process that sends or receives
- * the message; @peer and @peer_slot are the other end.
+/* The two ends of a local wire (a link by shared memory). @local is the end of the
+ * process that sends or receives the message; @peer and @peer_slot are the other end.
  */
 struct rn_ctl_ends {
 	struct rn_gid local, peer;
 	uint32_t peer_slot;
-	/* In RN_CTL_WIRE_ASK, 1: the client has lost a local wire between these ends,
-	 * but rocind may believe that there is one. Otherwise 0, also from an older
-	 * client, which does not know the field.
+	/* In RN_CTL_WIRE_ASK, 1: the client has lost a local wire (shared memory)
+	 * between these ends, but rocind may believe that there is one. Otherwise 0,
+	 * also from an older client, which does not know the field.
 	 */
 	uint32_t lost;
 };
 
-/* Layout of RN_CTL_WIRE_ASK, which requests a local wire, and of RN_CTL_WIRE_DROP, which
- * reports that one is broken. After the latter, rocind never gives these two processes a
- * local wire again.
+/* Layout of RN_CTL_WIRE_ASK, which requests a local wire (a link by shared memory), and
+ * of RN_CTL_WIRE_DROP, which reports that one is broken. After the latter, rocind never
+ * gives these two processes a local wire again.
  */
 struct rn_ctl_wire_ask {
 	struct rn_ctl_hdr hdr;
@@ -319,7 +322,9 @@ enum {
 	RN_CTL_WIRE_FDS
 };
 
-/* A local wire has been made; sent to both ends. */
+/* Event: a local wire (a link by shared memory) has been made. rocind sends it to both
+ * ends.
+ */
 struct rn_ctl_wire {
 	struct rn_ctl_hdr hdr;
 	struct rn_ctl_ends ends;
@@ -334,8 +339,9 @@ struct rn_ctl_wire {
 	uint32_t no_icrc;
 };
 
-/* There is no local wire between these ends (any more). @err 0: the peer has gone;
- * otherwise the wire was refused or is broken, and @err is the reason.
+/* Event: there is no local wire (shared memory) between these ends, or not any more.
+ * @err 0: the peer has gone; otherwise the wire was refused or is broken, and @err is
+ * the reason.
  */
 struct rn_ctl_wire_down {
 	struct rn_ctl_hdr hdr;

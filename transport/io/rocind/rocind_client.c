@@ -28,8 +28,8 @@ static struct rn_rocind_ends ends_of(const struct rn_ctl_ends *ends)
 					.peer_slot = ends->peer_slot };
 }
 
-/* Fill in @event from a message about a local wire. Return: false if the message is
- * not valid.
+/* Fill in @event from a message about a local wire (shared memory). Return: false if the
+ * message is not valid.
  */
 static bool read_wire_event(const struct rn_ctl_packet *pkt,
 			    struct rn_rocind_event *event)
@@ -62,8 +62,9 @@ static bool read_wire_event(const struct rn_ctl_packet *pkt,
 	return true;
 }
 
-/* Called when this process has no room for the descriptors of a local wire that rocind
- * has made: declines the wire, and turns @event into "no local wire".
+/* Called when this process has no room for the descriptors of a local wire (shared
+ * memory) that rocind has made: declines the wire, and turns @event into "no local
+ * wire".
  */
 static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 			 struct rn_rocind_event *event)
@@ -228,8 +229,8 @@ bad:
 }
 
 /* Handle a message whose descriptors were closed, because this process may have no more
- * descriptors. If it offers a local wire, declines that. If it asks for packets to be
- * captured, ignores it. Return: 0; -EMFILE for any other message.
+ * descriptors. If it offers a local wire (shared memory), declines that. If it asks for
+ * packets to be captured, ignores it. Return: 0; -EMFILE for any other message.
  */
 static int go_without_fds(struct rn_rocind *r, const struct rn_ctl_packet *pkt)
 {

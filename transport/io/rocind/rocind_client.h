@@ -31,8 +31,9 @@ struct rn_netdev;
 
 enum {
 	RN_ROCIND_TIMEOUT_MS = 5000,
-	RN_ROCIND_RULES_MAX = 64,  /* maximum number of fault rules */
-	RN_ROCIND_WIRES_MAX = 128, /* maximum number of local wires of one connection */
+	RN_ROCIND_RULES_MAX = 64, /* maximum number of fault rules */
+	/* maximum number of local wires (links by shared memory) of one connection */
+	RN_ROCIND_WIRES_MAX = 128,
 };
 
 struct rn_rocind; /* A connection to rocind. */
@@ -64,8 +65,11 @@ enum rn_rocind_event_kind {
 	RN_ROCIND_PORT_DOWN,
 	/* the fault rules have changed; valid members: generation, text */
 	RN_ROCIND_FAULTS,
-	RN_ROCIND_WIRE, /* a local wire has been made; valid members: ends, wire */
-	/* a local wire has ended, or was refused; valid members: ends, err */
+	/* a local wire (shared memory) has been made; valid members: ends, wire */
+	RN_ROCIND_WIRE,
+	/* a local wire (shared memory) has ended or was refused; valid members: ends,
+	 * err
+	 */
 	RN_ROCIND_WIRE_DOWN,
 	RN_ROCIND_TAP, /* a capture of this device has begun; valid member: tap */
 	/* one more device's packets come to the capture that this client runs; valid
@@ -86,7 +90,9 @@ struct rn_rocind_ends {
 	unsigned peer_slot;
 };
 
-/* One end of a local wire. The receiver of the struct owns the descriptors. */
+/* One end of a local wire (a link by shared memory). The receiver of the struct owns the
+ * descriptors.
+ */
 struct rn_rocind_wire {
 	/* 0 or 1: number of the ring by which this end sends; see ring.h */
 	unsigned role;
@@ -249,8 +255,9 @@ int rn_rocind_fd(const struct rn_rocind *r);
  */
 int rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *out);
 
-/* Tell rocind, when attaching, that this process accepts local wires. @no_icrc: it also
- * accepts packets without ICRC on them. Called before rn_rocind_attach().
+/* Tell rocind, when attaching, that this process accepts local wires (links by shared
+ * memory). @no_icrc: it also accepts packets without ICRC on them. Called before
+ * rn_rocind_attach().
  */
 void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
 
@@ -271,11 +278,12 @@ void rn_rocind_take_wires(struct rn_rocind *r, bool no_icrc);
  */
 int rn_rocind_ask_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends, bool lost);
 
-/* Close the descriptors of a local wire. */
+/* Close the descriptors of a local wire (a link by shared memory). */
 void rn_rocind_close_wire(const struct rn_rocind_wire *wire);
 
-/* Report that a local wire is broken or not wanted. rocind informs the peer, and gives
- * the two processes no local wire again. Never waits. Return: as rn_rocind_ask_wire().
+/* Report that a local wire (a link by shared memory) is broken or not wanted. rocind
+ * informs the peer, and gives the two processes no local wire again. Never waits.
+ * Return: as rn_rocind_ask_wire().
  */
 int rn_rocind_drop_wire(struct rn_rocind *r, const struct rn_rocind_ends *ends);
 

@@ -15,8 +15,8 @@
 #include "transport/io/host/clock.h"
 
 /* Number of events that can be queued while one request waits for its answer: two for
- * each address, some for the link, and two for each local wire. There are more only if
- * the program no longer reads its events.
+ * each address, some for the link, and two for each local wire (a link by shared
+ * memory). There are more only if the program no longer reads its events.
  */
 enum {
 	RN_ROCIND_EVENT_MAX = 4 * RN_GID_MAX + 2 * RN_ROCIND_WIRES_MAX,

@@ -73,13 +73,16 @@ struct local_wire {
 struct local_path {
 	bool is_used;
 	struct rn_rocind_ends ends;
-	/* the local wire to the destination; NULL: its packets go by UDP */
+	/* the local wire (pair of rings) to the destination; NULL: its packets go by UDP
+	 */
 	struct local_wire *wire;
 	/* time at which to request a local wire from rocind; RN_NEVER: not again */
 	rn_ns ask_at;
-	/* There was a local wire, which was lost. rocind may not know that. */
+	/* There was a local wire (a pair of rings), which was lost. rocind may not know
+	 * that.
+	 */
 	bool lost;
-	/* number of times that the loss of a wire was reported to rocind */
+	/* number of times that the loss of a local wire was reported to rocind */
 	uint8_t losses;
 };
 
@@ -98,7 +101,7 @@ struct rn_local {
 	uint64_t present[LOCAL_WORDS]; /* bit i: wire[i] is not NULL */
 	/* bit i: the receiving ring of wire[i] may have packets */
 	uint64_t ready[LOCAL_WORDS];
-	unsigned cursor; /* index of the wire whose ring is read next */
+	unsigned cursor; /* index of the local wire whose ring is read next */
 
 	unsigned asks; /* number of local wires requested since @asks_since */
 	rn_ns asks_since;
@@ -121,7 +124,7 @@ struct rn_local {
 	 */
 	uint8_t *built;
 	/* Some packets of the present super-packet went by UDP. So the others do, too,
-	 * even if a local wire was set up meanwhile.
+	 * even if a local wire (a pair of rings) was set up meanwhile.
 	 */
 	bool udp_begun;
 
@@ -130,7 +133,7 @@ struct rn_local {
 	 */
 	rn_ns trim_at;
 
-	/* Number of further reads of the sockets before the rings of new wires
+	/* Number of further reads of the sockets before the rings of new local wires
 	 * (is_fresh) are read.
 	 */
 	unsigned drain;
@@ -172,27 +175,31 @@ static inline struct rn_ring_meta rn_local_meta(const struct rn_flow *flow)
 
 /* ------------------------------------------------------------------ local_wires.c */
 /* Return: the table's entry for the destination of @flow and @slot, which is created if
- * there is none. If it has no local wire, requests one from rocind when it is time to.
+ * there is none. If it has no local wire (a pair of rings), requests one from rocind
+ * when it is time to.
  */
 struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
 				 unsigned slot);
 
-/* Remove a local wire and never request it again, because the peer broke the protocol or
- * the memory is not as it should be. @why: the reason, which is logged.
+/* Remove a local wire (a pair of rings) and never request it again, because the peer
+ * broke the protocol or the memory is not as it should be. @why: the reason, which is
+ * logged.
  */
 void rn_local_break(struct rn_local *l, struct local_wire *w, const char *why);
 
-/* Stop using a local wire, because its ring says that the peer has closed it. Either
- * rocind will report the same soon, or the peer has set the flag without reason. In the
- * second case, a wire is requested again after a while, and later each time.
+/* Stop using a local wire (a pair of rings), because its ring says that the peer has
+ * closed it. Either rocind will report the same soon, or the peer has set the flag
+ * without reason. In the second case, a wire is requested again after a while, and later
+ * each time.
  */
 void rn_local_lose(struct rn_local *l, const struct local_wire *w);
 
-/* Free a local wire, whose packets have all been read or are given up. */
+/* Free a local wire (a pair of rings), whose packets have all been read or are given up.
+ */
 void rn_local_remove(struct rn_local *l, struct local_wire *w);
 
-/* Called when the peer of a local wire has gone: sends nothing to it any more, but still
- * receives the packets that it has sent.
+/* Called when the peer of a local wire (a pair of rings) has gone: sends nothing to it
+ * any more, but still receives the packets that it has sent.
  */
 void rn_local_peer_gone(struct rn_local *l, struct local_wire *w);
 
@@ -208,9 +215,9 @@ void rn_local_resize(struct local_wire *w);
  */
 bool rn_local_fetch(struct rn_local *l, struct local_wire *w);
 
-/* rn_local_close() closes both rings of a wire and frees the end of this process; the
- * peer can still read what was sent. rn_local_close_doorbell() unmaps the doorbell of
- * this process and closes its descriptor.
+/* rn_local_close() closes both rings of a local wire and frees the end of this process;
+ * the peer can still read what was sent. rn_local_close_doorbell() unmaps the doorbell
+ * of this process and closes its descriptor.
  */
 void rn_local_close(struct local_wire *w);
 void rn_local_close_doorbell(struct rn_local *l);

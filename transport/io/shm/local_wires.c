@@ -20,15 +20,15 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
-/* A local wire that rocind has refused is requested again after this time: after
- * ASK_SOON if the peer may just not have attached to rocind yet, otherwise after
- * ASK_LATER.
+/* A local wire (a link by shared memory) that rocind has refused is requested again
+ * after this time: after ASK_SOON if the peer may just not have attached to rocind yet,
+ * otherwise after ASK_LATER.
  */
 #define ASK_SOON RN_MSEC(1000)
 #define ASK_LATER RN_MSEC(10000)
 
-/* A local wire that was lost is requested again after ASK_SOON; if it is lost again,
- * after 2, 4 ... times that, up to 2^LOSSES_MAX times.
+/* A local wire (a link by shared memory) that was lost is requested again after
+ * ASK_SOON; if it is lost again, after 2, 4 ... times that, up to 2^LOSSES_MAX times.
  */
 #define LOSSES_MAX 6
 
@@ -77,8 +77,9 @@ static bool is_own_gid(const struct rn_local *l, const struct rn_gid *gid)
 	return false;
 }
 
-/* Return: true if there can be a local wire to this destination: it is not a multicast
- * group, not rocind itself (slot 0), and not this process.
+/* Return: true if there can be a local wire (a link by shared memory) to this
+ * destination: it is not a multicast group, not rocind itself (slot 0), and not this
+ * process.
  */
 static bool is_eligible(const struct rn_local *l, const struct rn_rocind_ends *ends)
 {
@@ -109,8 +110,8 @@ static void ask_for_wire(struct rn_local *l, struct local_path *path)
 		if (path->losses < LOSSES_MAX)
 			path->losses++;
 	}
-	/* When rocind answers, it will set another time to ask again. This one counts if
-	 * no answer comes, because rocind believes that the local wire exists.
+	/* rn_local_down() sets another time if rocind refuses. This one counts if no
+	 * answer comes, because rocind believes that the local wire exists.
 	 */
 	path->ask_at = now + ASK_LATER + (ASK_SOON << path->losses);
 	path->lost = true;
@@ -179,9 +180,9 @@ static int open_doorbell(struct rn_local *l, const struct rn_rocind_wire *wire)
 	return -EMFILE;
 }
 
-/* Return: true if the descriptor number @fd may be used for a local wire; false if it is
- * in the last quarter of the numbers that the process may have. These are left to the
- * program, because packets can also go by UDP.
+/* Return: true if the descriptor number @fd may be used for a local wire (rings in
+ * shared memory); false if it is in the last quarter of the numbers that the process may
+ * have. These are left to the program, because packets can also go by UDP.
  */
 static bool is_spare(int fd)
 {

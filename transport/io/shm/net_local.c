@@ -43,8 +43,8 @@ enum {
 	 * long as one call of receive().
 	 */
 	SHORT_SHARE = 16,
-	/* If there are more local wires than this, only rings whose doorbell bit is set
-	 * are read.
+	/* If there are more local wires (pairs of rings) than this, only rings whose
+	 * doorbell bit is set are read.
 	 */
 	SCAN_MAX = RN_RING_WATCH_MAX,
 	/* number of calls without a packet after which all rings are read, even those
@@ -392,7 +392,8 @@ static bool same_flow(const struct rn_ring_meta *a, const struct rn_ring_meta *b
 
 /* Read packets from a ring. Return: the number of packets; 0: the ring is empty;
  * -EAGAIN: the records read so far held no packet, but there are more. Removes the local
- * wire if its peer has gone and the ring is empty, and after a fault.
+ * wire (the pair of rings) if its peer has gone and the ring is empty, and after a
+ * fault.
  */
 static int read_wire(struct rn_local *l, struct local_wire *w, struct rn_rx *rx)
 {
@@ -440,7 +441,7 @@ static void look_at_doorbell(struct rn_local *l)
 			l->present[k] & (all ? UINT64_MAX : rn_doorbell_take(l->page, k));
 }
 
-/* Return: index of the first wire from @from on whose bit in l->ready is set;
+/* Return: index of the first local wire from @from on whose bit in l->ready is set;
  * RN_ROCIND_WIRES_MAX if there is none.
  */
 static unsigned next_ready(const struct rn_local *l, unsigned from)
@@ -455,8 +456,8 @@ static unsigned next_ready(const struct rn_local *l, unsigned from)
 	return from;
 }
 
-/* Read the rings of the wires with indices @from to @to - 1, one after the other, until
- * one has packets. Return: the number of packets.
+/* Read the rings of the local wires with indices @from to @to - 1, one after the other,
+ * until one has packets. Return: the number of packets.
  */
 static int read_from(struct rn_local *l, unsigned from, unsigned to, struct rn_rx *rx)
 {

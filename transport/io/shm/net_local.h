@@ -50,8 +50,8 @@ struct rn_local_cfg {
 	const struct rn_gid *gid; /* addresses of this device, RN_GID_MAX of them */
 	/* RN_STAT_COUNT counters; those with LOCAL_ in their name are written */
 	uint64_t *stats;
-	/* Requests a local wire, or reports that one is broken; rn_rocind_ask_wire() and
-	 * rn_rocind_drop_wire() describe the arguments.
+	/* Requests a local wire (a link by shared memory), or reports that one is
+	 * broken; rn_rocind_ask_wire() and rn_rocind_drop_wire() describe the arguments.
 	 */
 	int (*ask)(void *ctx, const struct rn_rocind_ends *ends, bool lost);
 	int (*drop)(void *ctx, const struct rn_rocind_ends *ends);
@@ -73,9 +73,9 @@ struct rn_net *rn_local_net(struct rn_local *l);
 typedef void rn_local_holds(void *ctx, const struct rn_rocind_ends *ends, uint64_t taken);
 void rn_local_who_holds(struct rn_local *l, rn_local_holds *holds, void *ctx);
 
-/* Set up a local wire that rocind has made. @l owns the descriptors of @wire from now
- * on, also on failure. Return: 0; -errno if the wire cannot be used, which this function
- * then has reported to rocind.
+/* Set up a local wire (two rings in shared memory) that rocind has made. @l owns the
+ * descriptors of @wire from now on, also on failure. Return: 0; -errno if the wire
+ * cannot be used, which this function then has reported to rocind.
  */
 int rn_local_up(struct rn_local *l, const struct rn_rocind_ends *ends,
 		const struct rn_rocind_wire *wire);
@@ -147,7 +147,7 @@ rn_ns rn_local_trim_due(const struct rn_local *l);
  */
 void rn_local_trim(struct rn_local *l);
 
-/* Return: the number of local wires. */
+/* Return: the number of local wires (links by shared memory). */
 unsigned rn_local_wires(const struct rn_local *l);
 
 #endif /* RN_NET_LOCAL_H */
