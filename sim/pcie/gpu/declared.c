@@ -299,11 +299,11 @@ static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t ad
 	return NULL;
 }
 
-/* Takes a new piece and returns it. With @put_back, instead gives the piece that was
- * taken last back, for the next call. Pieces must not lie in a page that may be closed,
- * because the SIGSEGV handler reads them. So they are not on the program's heap, which
- * may share a page with registered memory. Pieces are never freed. Called with the host
- * lock held.
+/* Returns a new piece. With @put_back, takes back instead the piece that was returned
+ * last; the next call returns it again. Pieces must not lie in a page that may be
+ * closed, because the SIGSEGV handler reads them. So they are not on the program's heap,
+ * which may share a page with registered memory. Pieces are never freed. Called with the
+ * host lock held.
  */
 static struct rn_declared *take_piece(bool put_back)
 {

@@ -57,8 +57,8 @@ static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 	return most;
 }
 
-/* Returns true if the TLP has been held for 1/@part of the bound in time, or of the
- * bound in polls.
+/* Returns true if the TLP has been held for 1/@part of the time, or of the number of
+ * empty polls, that the knobs allow (hold, hold.polls).
  */
 static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
 {

@@ -258,7 +258,7 @@ enum form {
 	POWER_OF_TWO, /* stored as uint32_t; a power of two from min to max */
 	NUMBER,	      /* stored as uint64_t; any number from min to max */
 	SIZE_OR_ALL,  /* stored as uint64_t; `all` is stored as 0 */
-	TIME,	      /* stored as uint64_t */
+	TIME,	      /* a time in ns, stored as uint64_t */
 	/* Stored as uint64_t; `inf` is stored as 0, `event` as RN_PCIE_HOLD_EVENT. */
 	TIME_OR_WORD,
 	COUNT_OR_INF, /* stored as uint32_t; `inf` is stored as 0 */

@@ -530,9 +530,9 @@ uint64_t rn_san_page_number(unsigned target, rn_iova addr);
  */
 bool rn_san_is_watched(const struct rn_tlp *tlp);
 
-/* Returns true if an instruction of the program runs in a single step, for which a page
- * that @tlp writes is open, so that the sanitizer does not see what else the instruction
- * accesses there.
+/* Returns true if the program is executing an instruction in a single step now, for
+ * which a page that @tlp writes was opened. The sanitizer does not see what else the
+ * instruction accesses in that page.
  */
 bool rn_san_is_stepping(const struct rn_tlp *tlp);
 

@@ -172,7 +172,9 @@ struct rn_ctl_attached {
 	uint64_t qpn_secret;
 };
 
-/* Open /dev/infiniband/rdma_cm. After the answer the client may close the connection. */
+/* Open /dev/infiniband/rdma_cm. After the answer the client may close its connection to
+ * rocind.
+ */
 struct rn_ctl_cm_open {
 	struct rn_ctl_hdr hdr;
 	char netdevs[2048]; /* ROCIN_NETDEVS of the program, NUL-terminated */
