@@ -464,9 +464,9 @@ static void execute_read(struct rn_qp *qp, const struct rn_request *q)
 	rn_rsp_due(qp, (uint8_t)(qp->rsp.res_tail - 1));
 }
 
-/* Called for an ATOMIC WRITE, FLUSH or atomic that was stored as the newest resource.
- * Starts the operation; if earlier operations are still being executed, it waits for
- * them. It is answered when it has been executed.
+/* Called for an ATOMIC WRITE, FLUSH or atomic that was stored as the newest request
+ * (resource). Starts the operation; if earlier operations are still being executed, it
+ * waits for them. It is answered when it has been executed.
  */
 static enum rn_verdict await_turn(struct rn_qp *qp, rn_ns now, struct rn_resource *r)
 {
@@ -516,8 +516,8 @@ static enum rn_verdict execute_flush(struct rn_qp *qp, rn_ns now,
 }
 
 /* Executes a request that has passed all checks: writes its data to memory or stores it
- * as a resource, completes the receive WQE, and counts the message (MSN). The caller
- * sends the acknowledgement. Return: RN_V_NEXT, or one of the verdicts from
+ * as a responder resource, completes the receive WQE, and counts the message (MSN). The
+ * caller sends the acknowledgement. Return: RN_V_NEXT, or one of the verdicts from
  * RN_V_RECV_PROT on.
  */
 static enum rn_verdict execute_request(struct rn_qp *qp, rn_ns now,

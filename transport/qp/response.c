@@ -46,7 +46,8 @@ static bool syndrome_is_fatal(uint8_t syndrome)
 	       rn_aeth_value(syndrome) != RN_NAK_PSN_SEQ;
 }
 
-/* Returns the protection domain against which the R_Key of a resource is checked. */
+/* Returns the protection domain against which the R_Key of a stored request is checked.
+ */
 static uint32_t resource_pd(const struct rn_qp *qp, const struct rn_resource *r)
 {
 	return rn_qp_rkey_pd(qp, rn_srq_find(qp, rn_get_be24(r->srqn)));
@@ -309,8 +310,9 @@ void rn_rsp_due(struct rn_qp *qp, uint8_t index)
 	rn_dev_schedule(qp->dev, qp);
 }
 
-/* Called when the resource at res_cur has been answered: moves res_cur to the next
- * resource that has responses to be sent.
+/* Called when all responses to the request at index res_cur of the ring of READ and
+ * atomic requests have been sent: moves res_cur to the next request that has responses
+ * to be sent.
  */
 static void next_resource(struct rn_qp *qp)
 {

@@ -31,7 +31,8 @@ enum {
 struct rn_report_options {
 	char log[RN_REPORT_PATH]; /* empty: standard error */
 	char json[RN_REPORT_PATH], junit[RN_REPORT_PATH], suppress[RN_REPORT_PATH];
-	bool is_raw;	  /* no program is started that finds functions and lines */
+	/* addresses in stacks are not turned into functions and lines */
+	bool is_raw;
 	bool has_summary; /* the summary is written even if nothing was found */
 	bool is_breaking; /* the first finding raises SIGTRAP */
 	/* Exit code of a program with findings, 1 .. 255; 0: the program's own. */
