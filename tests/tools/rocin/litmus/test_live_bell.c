@@ -74,8 +74,9 @@ static void begin(const char *text)
 	rn_litmus_parser_init(&parser, whole, strlen(whole));
 	assert_int_equal(rn_litmus_parse(&parser, &t), 1);
 	l = (struct rn_live){ .test = &t, .nodes = ~0U };
-	l.shared = calloc(1, sizeof(*l.shared));
+	l.shared = aligned_alloc(RN_LIVE_PAGE, sizeof(*l.shared));
 	assert_non_null(l.shared);
+	memset(l.shared, 0, sizeof(*l.shared));
 	if (!rn_live_map(&t, 64, &l.map, why, sizeof(why)))
 		fail_msg("%s", why);
 	for (unsigned i = 0; i < l.map.memories; i++)
