@@ -6,6 +6,7 @@
 #include <rdma/rdma_netlink.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,13 +20,14 @@
 #include "sim/kernel/netlink/socket.h"
 
 static const char tree[] = "/nowhere/rocin"; /* without devices */
-static unsigned sends_refused;		     /* number of sends that find no room */
+/* number of sends that find no room; the thread that sends later looks, too */
+static atomic_uint sends_refused;
 
 /* In place of the C library's: the receive buffer is full for as long as a test says. */
 ssize_t send(int fd, const void *data, size_t len, int flags)
 {
-	if (sends_refused) {
-		sends_refused--;
+	if (atomic_load(&sends_refused)) {
+		atomic_fetch_sub(&sends_refused, 1);
 		errno = EAGAIN;
 		return -1;
 	}
@@ -36,7 +38,7 @@ static int open_socket(void **state)
 {
 	static int fd;
 
-	sends_refused = 0;
+	atomic_store(&sends_refused, 0);
 	fd = rnk_nl_open(SOCK_RAW | SOCK_CLOEXEC, tree);
 	*state = &fd;
 	return 0;
@@ -119,7 +121,7 @@ static void answers_come_in_order(void **state)
 {
 	int fd = socket_of(state);
 
-	sends_refused = 1;
+	atomic_store(&sends_refused, 1);
 	ask(fd, 1, 3);
 	for (uint32_t seq = 1; seq <= 3; seq++)
 		check_answer(fd, seq);
