@@ -244,11 +244,18 @@ struct rn_device_request {
 int rn_device_post_send(struct rn_device *device, int64_t now, uint32_t qpn,
 			const struct rn_device_request *request);
 
-/* Posts a receive of up to @len bytes at @memory, in the region @key; @len may be 0.
- * Return: as rn_device_post_send().
+/* Memory for a receive, in a region of the device; unused if len is 0. */
+struct rn_device_memory {
+	void *at;
+	uint32_t len; /* bytes */
+	uint32_t key; /* key of the region */
+};
+
+/* Posts a receive. @memory is copied; the bytes stay in use until the completion. Return:
+ * as rn_device_post_send().
  */
 int rn_device_post_receive(struct rn_device *device, int64_t now, uint32_t qpn,
-			   uint64_t id, void *memory, uint32_t len, uint32_t key);
+			   uint64_t id, const struct rn_device_memory *memory);
 
 /* What has completed, with the numbers of enum ibv_wc_opcode. */
 enum rn_device_done {

@@ -176,8 +176,10 @@ void rn_device_free(struct rn_device *device)
 	if (!device)
 		return;
 	rn_device_free_queues(device);
-	while (device->regions)
-		free_region(device, device->regions);
+	for (struct rn_device_region *next, *r = device->regions; r; r = next) {
+		next = r->next;
+		free_region(device, r);
+	}
 	rn_cq_fini(device->dev, &device->cq);
 	rn_dev_fini(device->dev);
 	free(device->dev);

@@ -183,8 +183,10 @@ static void free_queue(struct rn_device *d, struct rn_device_queue_pair *q)
 
 void rn_device_free_queues(struct rn_device *d)
 {
-	while (d->queues)
-		free_queue(d, d->queues);
+	for (struct rn_device_queue_pair *next, *q = d->queues; q; q = next) {
+		next = q->next;
+		free_queue(d, q);
+	}
 }
 
 int rn_device_queue_free(struct rn_device *device, uint32_t qpn)
@@ -197,15 +199,14 @@ int rn_device_queue_free(struct rn_device *device, uint32_t qpn)
 	return 0;
 }
 
-static bool is_peer_sane(const struct rn_device *d, const struct rn_device_peer *peer)
+/* What would be refused only when half of the connection is made. */
+static bool is_peer_sane(const struct rn_device_peer *peer)
 {
 	struct rn_gid gid;
 
 	memcpy(gid.raw, peer->address, sizeof(gid.raw));
-	return rn_device_is_unused(peer->reserved) &&
-	       rn_gid_is_ipv4(&gid) == rn_gid_is_ipv4(&d->gid) &&
-	       !rn_gid_is_multicast(&gid) && peer->qpn <= QPN_MAX &&
-	       peer->psn <= QPN_MAX && peer->own_psn <= QPN_MAX &&
+	return rn_device_is_unused(peer->reserved) && !rn_gid_is_multicast(&gid) &&
+	       peer->qpn <= QPN_MAX && peer->psn <= QPN_MAX && peer->own_psn <= QPN_MAX &&
 	       peer->ack_timeout <= CODE_MAX && peer->rnr_timer <= CODE_MAX &&
 	       peer->retries <= RETRIES && peer->rnr_retries <= RETRIES;
 }
@@ -239,7 +240,7 @@ int rn_device_connect(struct rn_device *device, int64_t now, uint32_t qpn,
 
 	if (!q)
 		return -ENOENT;
-	if (rn_qp_state(q->qp) != RN_QPS_INIT || !is_peer_sane(device, peer))
+	if (rn_qp_state(q->qp) != RN_QPS_INIT || !is_peer_sane(peer))
 		return -EINVAL;
 	rn_device_advance(device, now);
 	memcpy(attr.av.dgid.raw, peer->address, sizeof(attr.av.dgid.raw));
@@ -312,11 +313,15 @@ int rn_device_post_send(struct rn_device *device, int64_t now, uint32_t qpn,
 }
 
 int rn_device_post_receive(struct rn_device *device, int64_t now, uint32_t qpn,
-			   uint64_t id, void *memory, uint32_t len, uint32_t key)
+			   uint64_t id, const struct rn_device_memory *memory)
 {
 	struct rn_device_queue_pair *q = find(device, qpn);
-	const struct rn_sge sge = { .addr = (uintptr_t)memory, .len = len, .lkey = key };
-	const struct rn_recv_wr wr = { .wr_id = id, .sg = &sge, .num_sge = len > 0 };
+	const struct rn_sge sge = { .addr = (uintptr_t)memory->at,
+				    .len = memory->len,
+				    .lkey = memory->key };
+	const struct rn_recv_wr wr = { .wr_id = id,
+				       .sg = &sge,
+				       .num_sge = memory->len > 0 };
 	int rc = check_room(device, q);
 
 	if (rc)

@@ -164,9 +164,9 @@ static void post(unsigned i, struct rn_device_request request)
 
 static void post_receive(unsigned i, uint64_t id, uint32_t len)
 {
-	assert_int_equal(rn_device_post_receive(device[i], now, qpn[i], id, memory[i],
-						len, key[i]),
-			 0);
+	const struct rn_device_memory m = { memory[i], len, key[i] };
+
+	assert_int_equal(rn_device_post_receive(device[i], now, qpn[i], id, &m), 0);
 }
 
 static void every_operation_does_what_it_says(void **state)
@@ -249,13 +249,13 @@ static uint64_t run_lossy(uint64_t seed)
 	network = rn_random_of(seed, 0);
 	loss_percent = 10;
 	for (unsigned i = 0; i < 16; i++) {
-		memset((uint8_t *)memory[0] + 4096 * i, (int)i + 1, 4096);
+		memset((uint8_t *)memory[0] + (size_t)4096 * i, (int)i + 1, 4096);
 		post(0, (struct rn_device_request){
 				.id = i,
 				.operation = i % 2 ? RN_DEVICE_WRITE : RN_DEVICE_READ,
-				.local = (uint8_t *)memory[0] + 4096 * i,
+				.local = (uint8_t *)memory[0] + (size_t)4096 * i,
 				.len = 4096,
-				.remote = (uintptr_t)memory[1] + 4096 * i });
+				.remote = (uintptr_t)memory[1] + (size_t)4096 * i });
 	}
 	for (unsigned i = 0; i < 16; i++)
 		assert_int_equal(expect(0, i).status, 0);
@@ -285,7 +285,7 @@ static void a_peer_that_is_gone_fails_the_queue_pair_and_all_that_it_has(void **
 						    .local = memory[0],
 						    .len = 8 });
 	assert_int_equal(expect(0, 0).status, 12);
-	assert_true(now > 7 * (4096 << 14));
+	assert_true(now > 7 * INT64_C(4096 << 14));
 	assert_int_equal(expect(0, 1).status, 5);
 	assert_int_equal(expect(0, 20).status, 5);
 	assert_int_equal(rn_device_state(device[0], qpn[0]), RN_DEVICE_FAILED);
@@ -322,11 +322,14 @@ static void no_more_is_posted_than_completions_have_room(void **state)
 	assert_int_equal(
 		rn_device_queue_new(device[0], &(struct rn_device_queue){ 0 }, &other),
 		0);
-	assert_int_equal(rn_device_post_receive(device[0], now, other, 1, NULL, 0, 0), 0);
+	assert_int_equal(rn_device_post_receive(device[0], now, other, 1,
+						&(struct rn_device_memory){ 0 }),
+			 0);
 	for (unsigned i = 0; i < 3; i++)
 		post_receive(0, i, 8);
 	assert_int_equal(rn_device_post_send(device[0], now, qpn[0], &send), -EAGAIN);
-	assert_int_equal(rn_device_post_receive(device[0], now, other, 1, NULL, 0, 0),
+	assert_int_equal(rn_device_post_receive(device[0], now, other, 1,
+						&(struct rn_device_memory){ 0 }),
 			 -EAGAIN);
 	/* What a queue pair had posted makes room when it goes. */
 	assert_int_equal(rn_device_queue_free(device[0], other), 0);
@@ -344,13 +347,16 @@ static void no_more_is_posted_than_completions_have_room(void **state)
 		rn_device_queue_new(device[0], &(struct rn_device_queue){ 0 }, &other),
 		0);
 	assert_int_equal(rn_device_queue_free(device[0], qpn[0]), 0);
-	assert_int_equal(rn_device_post_receive(device[0], now, other, 1, NULL, 0, 0),
+	assert_int_equal(rn_device_post_receive(device[0], now, other, 1,
+						&(struct rn_device_memory){ 0 }),
 			 -EAGAIN);
 	assert_int_equal(rn_device_poll(device[0], done, 8), 0);
 	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(
-			rn_device_post_receive(device[0], now, other, i, NULL, 0, 0), 0);
-	assert_int_equal(rn_device_post_receive(device[0], now, other, 4, NULL, 0, 0),
+		assert_int_equal(rn_device_post_receive(device[0], now, other, i,
+							&(struct rn_device_memory){ 0 }),
+				 0);
+	assert_int_equal(rn_device_post_receive(device[0], now, other, 4,
+						&(struct rn_device_memory){ 0 }),
 			 -EAGAIN);
 }
 
@@ -419,13 +425,9 @@ static void a_changed_byte_is_noticed(void **state)
 	assert_int_equal(rn_device_counter(device[1], "no_such", &refused), -ENOENT);
 }
 
-static void wrong_arguments_are_refused(void **state)
+static void wrong_options_are_refused(void **state)
 {
-	const struct rn_device_request not_one = { .operation =
-							   (enum rn_device_operation)7 };
 	struct rn_device_options options[8];
-	struct rn_device_peer peer[10];
-	uint32_t n;
 
 	(void)state;
 	for (unsigned i = 0; i < 8; i++)
@@ -444,7 +446,15 @@ static void wrong_arguments_are_refused(void **state)
 		assert_int_equal(errno, EINVAL);
 	}
 	rn_device_free(NULL);
+}
 
+static void wrong_regions_queues_and_requests_are_refused(void **state)
+{
+	const struct rn_device_request not_one = { .operation =
+							   (enum rn_device_operation)7 };
+	uint32_t n;
+
+	(void)state;
 	assert_int_equal(rn_device_register(device[0], NULL, 8, 0, &n), -EINVAL);
 	assert_int_equal(rn_device_register(device[0], memory, 0, 0, &n), -EINVAL);
 	assert_int_equal(rn_device_register(device[0], memory, SIZE_MAX, 0, &n), -EINVAL);
@@ -476,7 +486,14 @@ static void wrong_arguments_are_refused(void **state)
 	assert_int_equal(rn_device_post_send(device[0], now, 999, &not_one), -ENOENT);
 	assert_int_equal(rn_device_post_send(device[0], now, qpn[0], &not_one), -EINVAL);
 	assert_int_equal(rn_device_state(device[0], 999), -ENOENT);
+}
 
+static void wrong_peers_are_refused(void **state)
+{
+	struct rn_device_peer peer[10];
+	uint32_t n;
+
+	(void)state;
 	assert_int_equal(
 		rn_device_queue_new(device[0], &(struct rn_device_queue){ 0 }, &n), 0);
 	for (unsigned i = 0; i < 10; i++)
@@ -517,6 +534,14 @@ static void a_time_that_goes_back_counts_as_the_latest(void **state)
 	rn_device_expire(device[0], INT64_MIN);
 	rn_device_expire(device[0], 0);
 	assert_int_equal(rn_device_deadline(device[0]), deadline);
+	rn_device_expire(device[1], 2000000);
+	assert_int_equal(rn_device_post_send(device[1], 0, qpn[1],
+					     &(struct rn_device_request){
+						     .operation = RN_DEVICE_SEND }),
+			 0);
+	now = 0;
+	send_all();
+	assert_true(rn_device_deadline(device[1]) > 2000000 + (4096 << 14));
 }
 
 int main(void)
@@ -531,7 +556,9 @@ int main(void)
 		T(unreliable_connections_lose_what_the_network_loses),
 		T(rubbish_is_dropped),
 		T(a_changed_byte_is_noticed),
-		T(wrong_arguments_are_refused),
+		T(wrong_options_are_refused),
+		T(wrong_regions_queues_and_requests_are_refused),
+		T(wrong_peers_are_refused),
 		T(a_time_that_goes_back_counts_as_the_latest),
 	};
 

@@ -67,9 +67,9 @@ static void send(int64_t now, unsigned to, const struct rn_device_packet *packet
 		return;
 	}
 	/* One in twenty takes up to ten times as long, and one in fifty comes twice. */
-	put(now + DELAY + (draw(20) ? 0 : draw(10 * DELAY)), to, packet);
+	put(now + DELAY + (draw(20) ? 0 : (int64_t)draw(10 * DELAY)), to, packet);
 	if (draw(50) == 0)
-		put(now + 2 * DELAY, to, packet);
+		put(now + 2L * DELAY, to, packet);
 }
 
 static struct flight *next_flight(void)
