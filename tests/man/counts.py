@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""counts - the numbers of rocin-correctness(7), README.md and tests/rules.md are those of the source tree.
+"""counts - the numbers of rocin-correctness(7), tools/docs/visibility.md and tests/rules.md are those of the source tree.
 
 usage: counts [--write] SOURCE-DIRECTORY
 
-An item of the page that begins with a number, README's line about litmus tests and the last line of
+An item of the page that begins with a number, the line of visibility.md about litmus tests and the last line of
 rules.md are compared with what is counted here; --write puts the right numbers there.
 """
 import pathlib
@@ -85,10 +85,10 @@ def main():
     is_writing = sys.argv[1] == "--write"
     root = pathlib.Path(sys.argv[-1])
     now, wrong = counted(root / "tests"), []
-    page, readme, rules = (root / x for x in ("tools/man/rocin-correctness.7", "README.md", "tests/rules.md"))
+    page, guide, rules = (root / x for x in ("tools/man/rocin-correctness.7", "tools/docs/visibility.md", "tests/rules.md"))
     texts = {
         page: correct_page(page.name, page.read_text(), now, wrong),
-        readme: correct_line(readme.name, readme.read_text(), r"\d+ small programs against",
+        guide: correct_line(guide.name, guide.read_text(), r"\d+ small programs against",
                              f"{now['litmus tests']} small programs against", wrong),
         rules: correct_line(rules.name, rules.read_text(), r"^Total: .*$", total(rules.read_text()), wrong),
     }

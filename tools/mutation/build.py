@@ -20,7 +20,7 @@ PRESET = "dev"
 # A link to a header is not what it leads to: a header beside it may be a copy with mutants.
 FLAGS = "-DCMAKE_C_FLAGS=-fno-canonical-system-headers"
 # What changes none of the programs under test, nor what the tests expect.
-NO_PART = re.compile(r"^(tests/(mutants/|coverage\.txt$)|tools/mutat|tools/check$|shared/|\.)|(^|/)README\.md$")
+NO_PART = re.compile(r"^(tests/(mutants/|coverage\.txt$)|tools/mutat|tools/check$|shared/|\.)|(^|/)README\.md$|^tools/docs/\w+\.md$")
 
 
 class Place:

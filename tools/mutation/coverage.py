@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""coverage - does a test of each capability that README.md claims fail when it is broken?
+"""coverage - does a test of each capability that Rocin claims fail when it is broken?
 
 tests/coverage.txt has the capabilities with their tests, tests/mutants/coverage.txt the
 mutants that break them.

@@ -188,13 +188,13 @@ classes)
 		sed 's/0x[0-9a-f]*/0x/g; s/[0-9]* us before/us before/; s/process [0-9]*/process/
 			s, /[^ ]*/tools/, tools/,; s/\(\.c:[0-9]*\):.*/\1/; '"$frames" "$1"
 	}
-	# The report in README.md is what is printed.
+	# The report in tools/docs/visibility.md is what is printed.
 	sanitized 1 "$example"
 	awk '/^\$ rocin run --sanitize -- .*read-completion/ { on = 1; next } on && /^```/ { exit } on' \
-		"$(dirname "$0")/../../../README.md" >"$work/readme"
-	[ -s "$work/readme" ] || fail 'no report in README.md'
+		"$(dirname "$0")/../../../tools/docs/visibility.md" >"$work/documented"
+	[ -s "$work/documented" ] || fail 'no report in visibility.md'
 	cat "$work/err" "$work/out" >"$work/printed"
-	diff <(plain "$work/readme") <(plain "$work/printed") || fail 'README.md has another report'
+	diff <(plain "$work/documented") <(plain "$work/printed") || fail 'visibility.md has another report'
 	# Without names there are addresses in files, which other programs can look up.
 	sanitize=on,symbolize=off sanitized 1 "$example"
 	grep -qE '^    #0 0x[0-9a-f]+ \(.*/read-completion\+0x[0-9a-f]+\)' "$work/err" ||

@@ -24,7 +24,7 @@ is 'the manual has every command and no other' "$documented" \
 	"$(echo "$commands" | sort | xargs)"
 
 # shellcheck disable=SC2016 # not a substitution
-is 'README.md has the same table' "$(sed -n '/^## Run your/,/^## /s/^| `rocin \([a-z]*\)` | \(.*\) |$/\1 \2/p' "$ROCIN_SOURCE/README.md")" \
+is 'commands.md has the same table' "$(sed -n 's/^| `rocin \([a-z]*\)` | \(.*\) |$/\1 \2/p' "$ROCIN_SOURCE/tools/docs/commands.md")" \
 	"$(rocin --help | awk '/^$/ { part++ } part == 1 && /^  / { $1 = $1; print }')"
 is 'a log of no level is refused' "$(status rocin run --log=warning -- true)" 64
 is 'in one sentence' "$(cat "$work/err")" \

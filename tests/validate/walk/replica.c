@@ -5,8 +5,8 @@
  *        replica PORT HOST     write 200 records to the copy at HOST
  *
  * The ends tell each other where they are by TCP. A record is an RDMA WRITE; a SEND
- * behind the last one says that all are there. The program has a mistake, which README.md
- * looks for ("A mistake, from symptom to repair").
+ * behind the last one says that all are there. The program has a mistake, for which
+ * tools/docs/mistakes.md looks ("A mistake, from symptom to repair").
  */
 #include <arpa/inet.h>
 #include <errno.h>

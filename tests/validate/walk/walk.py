@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""walk - plays the commands of a section of README.md, and compares what they print with it.
+"""walk - plays the commands of a section of tools/docs/mistakes.md, and compares what they print with it.
 
-usage: walk README HEADING ADDRESS-A ADDRESS-B PORT
+usage: walk PAGE HEADING ADDRESS-A ADDRESS-B PORT
 
 A line of three points stands for any lines. Numbers that differ from run to run are left out:
 addresses, ids of processes, and how far the program comes, which nobody can say before.
@@ -20,7 +20,7 @@ LIMIT = 300  # s for a command, on a machine that is busy
 
 def blocks_of(readme, heading):
     """[(command, [line])] of the section."""
-    section = readme.split(f"\n### {heading}\n")[1].split("\n## ")[0]
+    section = readme.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     steps = []
     for block in re.findall(r"^```\n(.*?)^```$", section, re.M | re.S):
         for line in block.splitlines():
@@ -112,10 +112,10 @@ def main():
         if is_whole and "replica: record" in "".join(expected):
             continue
         if not fits(plain(expected, has_lines), plain(printed, has_lines)):
-            sys.exit("\n".join([f"$ {command}", "prints", *printed, "and README.md says", *expected]))
+            sys.exit("\n".join([f"$ {command}", "prints", *printed, "and the page says", *expected]))
     if len(steps) < 7:
-        sys.exit(f"README.md has {len(steps)} commands")
-    print(f"ok: {len(steps)} commands of README.md")
+        sys.exit(f"the page has {len(steps)} commands")
+    print(f"ok: {len(steps)} commands of the page")
 
 
 if __name__ == "__main__":
