@@ -6,7 +6,8 @@ usage: pages SOURCE-DIRECTORY BUILD-DIRECTORY
 
 Looked for are paths of the source tree, functions, programs below build/dev, tests and presets. A
 function that is followed by a file in parentheses is looked for there. The example is the block of
-code that begins with the name of a rule.
+code that begins with the name of a rule. README.md fits a screen, up to its first heading, and what it
+and tools/docs lead to is there.
 """
 import json
 import pathlib
@@ -17,6 +18,7 @@ import tempfile
 
 PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
 ROOT, BUILD = (pathlib.Path(x) for x in sys.argv[1:3])
+SCREEN = 40  # lines of README.md that a reader sees first
 FOLDERS = "include|provider|sim|tests|tools|transport"
 
 
@@ -69,7 +71,7 @@ def tests():
 
 def missing_tests(text, names):
     kinds = "|".join(sorted({name.split(".")[0] for name in names}))
-    for name in set(re.findall(rf"\b((?:{kinds})\.[a-z][\w-]+)", text)):
+    for name in set(re.findall(rf"(?<!/)\b((?:{kinds})\.[a-z][\w-]+)", text)):
         if name not in names:
             yield f"the test {name}"
     for kind in set(re.findall(r"`(\w+)\.\*`", text)):
@@ -89,6 +91,23 @@ def missing_presets(text):
             yield f"RN_TESTS=ON in the preset {name}"
 
 
+def missing_links(path):
+    """Files and manual pages to which a page leads."""
+    text = path.read_text()
+    for link in re.findall(r"\]\((?!\w+:)([^)#]+)(?:#[^)]*)?\)", text):
+        if not (path.parent / link).exists():
+            yield f"the link {link}"
+    for name, section in set(re.findall(r"`(rocind?(?:-[a-z]+)?)\.([1-8])`", text)):
+        if not any((ROOT / "tools/man" / folder / f"{name}.{section}").exists() for folder in ("", "api")):
+            yield f"the manual page {name}.{section}"
+
+
+def first_screen():
+    lines = (ROOT / "README.md").read_text().split("\n## ")[0].count("\n")
+    if lines > SCREEN:
+        yield f"a first screen of {SCREEN} lines, but one of {lines}"
+
+
 def failing_examples(text):
     for block in re.findall(r"^```\n(# [A-Z]\d+: .*?)^```$", text, re.M | re.S):
         with tempfile.NamedTemporaryFile("w", suffix=".scn") as file:
@@ -106,6 +125,9 @@ def main():
         for what in (missing_paths(text), missing_functions(text, code), missing_builds(text), missing_tests(text, names),
                      missing_presets(text), failing_examples(text)):
             wrong += [f"{page}: {name}" for name in what]
+    for path in [ROOT / "README.md", *sorted((ROOT / "tools/docs").glob("*.md"))]:
+        wrong += [f"{path.name}: {name}" for name in missing_links(path)]
+    wrong += [f"README.md: {what}" for what in first_screen()]
     print("\n".join(wrong) or f"{', '.join(PAGES)}: all is there")
     sys.exit(bool(wrong))
 
