@@ -28,5 +28,11 @@ for name in $names; do
 	echo "ok: $name"
 done
 
+rocin example --json --netdev "lo:$addr_a" read-completion >"$work/json" || fail 'JSON'
+python3 -c '
+import json, sys
+x = json.load(sys.stdin)
+sys.exit(not (x["as_it_is"]["as_intended"] and "wrong" in x["as_it_is"]["output"] and "right" in x["mended"]["output"]))' <"$work/json" || fail "$(cat "$work/json")"
+echo 'ok: JSON'
 rocin example no-such-example >/dev/null 2>"$work/err" && fail 'an example that is none'
 grep -q 'no example "no-such-example"' "$work/err" || fail "$(cat "$work/err")"

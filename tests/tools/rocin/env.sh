@@ -31,6 +31,7 @@ said file "ROCIN_ODD=$ROCIN_ODD"
 is 'a shell gets odd values as they are' "$(in_shell printenv ROCIN_ODD)" "$ROCIN_ODD"
 
 export ROCIN_ODD=$'two\nlines'
+is 'but not in JSON' "$(rocin env --json | python3 -c 'import json, sys; print(repr(json.load(sys.stdin)["ROCIN_ODD"]))')" "'two\\nlines'"
 is 'a line break is refused' "$(status rocin env)" 1
 is 'and named' "$(cat "$work/err")" 'rocin: ROCIN_ODD has a line break in it'
 unset ROCIN_ODD

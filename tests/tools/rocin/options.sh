@@ -37,6 +37,14 @@ for wrong in 'capture --count 0' 'lab --hosts 0 -- true' 'lab --loss 200% -- tru
 	read -r _ option value _ <<<"$wrong"
 	is 'and the option named' "$(grep -cE "^rocin [a-z]*: \"$value\" is no value for $option=[A-Z%]+: [A-Z].* " "$work/err")" 1
 done
+rocin doctor --json >"$work/out" 2>"$work/err"
+is 'doctor prints JSON and nothing else' "$(python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+print(d["faults"] == sum(f["result"] == "fault" for f in d["findings"]), {f["result"] for f in d["findings"]} <= {"ok", "note", "fault"}, len(d["findings"]) > 5)' <"$work/out")" 'True True True'
+is 'a wrong interface is told from those there are' "$(status rocin devices --netdev nosuch9)/$(grep -c 'no network interface "nosuch9"; there are: .*lo' "$work/err")" 1/1
+is 'dump -r FILE is dump FILE' "$(rocin dump -r "$ROCIN_SOURCE/tests/captures/rxe-ud-send.pcap")" "$(rocin dump "$ROCIN_SOURCE/tests/captures/rxe-ud-send.pcap")"
+is 'examples are listed in JSON' "$(rocin example -lj | python3 -c 'import json, sys; print(len([json.loads(l)["name"] for l in sys.stdin]))')" "$(rocin example -l | wc -l)"
 for other in --json --watch --count=1 --daemon --counters --qps; do
 	is "stat --prometheus takes no $other" "$(status rocin stat --prometheus $other)" 64
 done

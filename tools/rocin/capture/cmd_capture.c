@@ -48,6 +48,8 @@ struct capture_args {
 static const struct argp_option options[] = {
 	{ "write", 'w', "FILE", 0, "Write to FILE; \"-\" is standard output", 0 },
 	{ "device", 'd', "DEVICE", 0, "Capture this device alone, e.g. rocin0", 0 },
+	{ "interface", 'i', "DEVICE", 0, "The same as --device; \"any\" is all devices",
+	  0 },
 	{ "pid", 'p', "PID", 0, "Capture this process alone", 0 },
 	{ "qp", 'q', "N", 0,
 	  "Capture packets to and from queue pair N alone, at either end", 0 },
@@ -110,7 +112,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		args->path = arg;
 		return 0;
 	case 'd':
-		args->device = arg;
+	case 'i':
+		args->device = key == 'i' && strcmp(arg, "any") == 0 ? NULL : arg;
 		return 0;
 	case 'f':
 		args->filter = arg;

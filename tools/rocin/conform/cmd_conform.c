@@ -17,6 +17,7 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/launch.h"
+#include "tools/rocin/common/progress.h"
 
 /* --------------------------------------------------- running the scenarios of files */
 enum {
@@ -488,11 +489,17 @@ static int run_files(const struct conform_args *args, struct rn_conform *c,
 		     const struct rn_scene_ops *ops, void *ctx)
 {
 	int rc = args->rules ? read_rules(c, args->rules) : 0;
+	struct rn_progress line;
 
+	/* With --progress each scenario has a line of its own. */
+	rn_progress_begin(&line, !args->progress);
 	if (!rc)
 		rc = read_profile(args, c);
-	for (size_t i = 0; !rc && i < c->files; i++)
+	for (size_t i = 0; !rc && i < c->files; i++) {
+		rn_progress_show(&line, "%zu of %zu: %s", i + 1, c->files, c->file[i]);
 		rc = run_file(c, c->file[i], ops, ctx);
+	}
+	rn_progress_erase(&line);
 	return rc;
 }
 

@@ -5,6 +5,7 @@
  * is bad.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -372,6 +373,7 @@ static void check_io(struct doctor *d)
 }
 
 static const struct argp_option options[] = {
+	RN_OPTION_JSON(0),
 	RN_OPTION_NETDEV(0),
 	{ "peer", 'p', "ADDRESS", 0,
 	  "Ask the device at ADDRESS: do packets get there and back, of which size, "
@@ -388,6 +390,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'n':
 		d->netdevs = arg;
 		return 0;
+	case 'j':
+		d->json = d->json ? d->json : json_array();
+		return d->json ? 0 : ENOMEM;
 	case 'p':
 		d->peer = arg;
 		return 0;
@@ -409,6 +414,18 @@ static const struct argp argp = {
 	       "reach it.",
 };
 
+/* Prints all findings as one JSON object, and frees them. */
+static void print_json(struct doctor *d)
+{
+	json_t *all =
+		json_pack("{s:i, s:b, s:o}", "faults", (int)d->faults,
+			  "is_partly_reached", d->is_partly_reached, "findings", d->json);
+
+	json_dumpf(all, stdout, JSON_INDENT(1));
+	putchar('\n');
+	json_decref(all);
+}
+
 int rn_cmd_doctor(int argc, char **argv)
 {
 	static struct doctor d;
@@ -428,7 +445,9 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_faults(&d);
 	check_program(&d);
 	rn_doctor_check_peer(&d);
-	if (d.faults)
+	if (d.json)
+		print_json(&d);
+	else if (d.faults)
 		printf("\n%u fault%s found.\n", d.faults, d.faults == 1 ? "" : "s");
 	else if (d.is_partly_reached)
 		printf("\nNo fault found, but Rocin does not see all that %s does.\n",

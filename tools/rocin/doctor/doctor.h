@@ -14,6 +14,9 @@ struct doctor {
 	bool prepared;
 	bool is_partly_reached; /* LD_PRELOAD affects only a part of the program */
 	unsigned faults;
+	/* all findings, if they are to be printed as JSON; NULL: they are printed at once
+	 */
+	struct json_t *json;
 };
 
 enum finding {
@@ -22,7 +25,7 @@ enum finding {
 	FAULT
 };
 
-/* Prints the result of a check. */
+/* Prints the result of a check, or keeps it for JSON. */
 void rn_doctor_find(struct doctor *d, enum finding f, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

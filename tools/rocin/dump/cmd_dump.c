@@ -47,6 +47,7 @@ static const struct argp_option options[] = {
 	{ "ladder", KEY_LADDER, NULL, 0, "Draw the exchange as a sequence diagram", 0 },
 	{ "qp", KEY_QP, "QPN", 0,
 	  "Only packets of this queue pair and of the one that it talks to", 0 },
+	{ "read", 'r', "FILE", 0, "The same as FILE alone, as for tcpdump", 0 },
 	{ "rules", KEY_RULES, NULL, 0, "Print the rules that are checked", 0 },
 	{ "stats", KEY_STATS, NULL, 0,
 	  "Print, for each queue pair, what went, what came back, how long it took", 0 },
@@ -98,13 +99,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_RULES:
 		args->rules = true;
 		return 0;
+	case 'r':
 	case ARGP_KEY_ARG:
 		if (args->source.file)
 			argp_error(state, "one FILE at a time");
 		args->source.file = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		if (args->rules)
+		if (args->rules || args->source.file)
 			return 0;
 		argp_error(state, "which FILE? \"-\" is standard input");
 		return EINVAL;

@@ -3,6 +3,7 @@
  * programs with the error corrected.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -174,7 +175,7 @@ enum {
 };
 
 struct example_args {
-	bool list;
+	bool list, json;
 	const char *netdevs;
 	char **names; /* names of the examples to run, within argv; NULL: all examples */
 	unsigned name_count;
@@ -182,6 +183,7 @@ struct example_args {
 
 static const struct argp_option options[] = {
 	{ "list", 'l', NULL, 0, "List the examples", 0 },
+	{ "json", 'j', NULL, 0, "Print JSON, an object for each example and line", 0 },
 	RN_OPTION_NETDEV(0),
 	{ 0 },
 };
@@ -200,6 +202,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct example_args *args = state->input;
 
 	switch (key) {
+	case 'j':
+		args->json = true;
+		return 0;
 	case 'l':
 		args->list = true;
 		return 0;
@@ -248,10 +253,28 @@ static void print_wrapped(const char *label, const char *text)
 	putchar('\n');
 }
 
-static void print_list(void)
+/* Prints an object, and frees it. */
+static void print_object(json_t *o)
+{
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+}
+
+static json_t *example_json(const struct example *x)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", x->name, "question",
+			 x->question, "expected", x->expected, "why", x->why, "remedy",
+			 x->remedy, "knobs", x->knobs);
+}
+
+static void print_list(bool json)
 {
 	for (const struct example *x = examples; x->name; x++)
-		printf("%-20s%s\n", x->name, x->question);
+		if (json)
+			print_object(example_json(x));
+		else
+			printf("%-20s%s\n", x->name, x->question);
 }
 
 /* ------------------------------------------------------------- running the examples */
@@ -328,6 +351,35 @@ static void print_output(const char *label, char *text)
 	}
 }
 
+static bool is_as_intended(bool mended, int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == (mended ? 0 : 1);
+}
+
+/* Adds the output of a form of the example to the object @o. */
+static bool add_form(json_t *o, const struct example *x, const char *program, bool mended)
+{
+	char text[OUTPUT_MAX];
+	int status = run_program(x, program, mended, text);
+	bool ok = is_as_intended(mended, status);
+
+	json_object_set_new(o, mended ? "mended" : "as_it_is",
+			    json_pack("{s:s, s:b}", "output", text, "as_intended", ok));
+	if (!ok)
+		complain_of(x, mended, status);
+	return ok;
+}
+
+static bool show_json(const struct example *x, const char *program)
+{
+	json_t *o = example_json(x);
+	bool ok = add_form(o, x, program, false);
+
+	ok = add_form(o, x, program, true) && ok;
+	print_object(o);
+	return ok;
+}
+
 /* Runs one of the two forms of an example, the corrected one if @mended, else the faulty
  * one, and prints the result. Returns true if the form has behaved as intended: the
  * faulty one fails, the corrected one succeeds.
@@ -338,18 +390,20 @@ static bool show_form(const struct example *x, const char *program, bool mended)
 	int status = run_program(x, program, mended, text);
 
 	print_output(mended ? "mended" : "as it is", text);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == (mended ? 0 : 1))
+	if (is_as_intended(mended, status))
 		return true;
 	complain_of(x, mended, status);
 	return false;
 }
 
-static bool show_example(const struct example *x, const char *plugin_dir)
+static bool show_example(const struct example *x, const char *plugin_dir, bool json)
 {
 	char program[PATH_MAX + 64];
 	bool ok;
 
 	snprintf(program, sizeof(program), "%s/examples/%s", plugin_dir, x->name);
+	if (json)
+		return show_json(x, program);
 	printf("%s\n", x->name);
 	print_wrapped("question", x->question);
 	print_wrapped("expected", x->expected);
@@ -379,7 +433,7 @@ int rn_cmd_example(int argc, char **argv)
 	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
 	if (args.list) {
-		print_list();
+		print_list(args.json);
 		return 0;
 	}
 	if (rn_launch_prepare(&launch, args.netdevs, err, sizeof(err)) ||
@@ -390,10 +444,10 @@ int rn_cmd_example(int argc, char **argv)
 	for (const struct example *x = examples; x->name; x++) {
 		if (!is_chosen(&args, x))
 			continue;
-		if (!is_first)
+		if (!is_first && !args.json)
 			putchar('\n');
 		is_first = false;
-		ok = show_example(x, launch.plugin_dir) && ok;
+		ok = show_example(x, launch.plugin_dir, args.json) && ok;
 	}
 	return ok ? 0 : RN_EXIT_FAILURE;
 }

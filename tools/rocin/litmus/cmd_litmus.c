@@ -13,6 +13,7 @@
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 #include "tools/rocin/common/launch.h"
+#include "tools/rocin/common/progress.h"
 
 /* ---- Test files ---- */
 enum {
@@ -476,11 +477,18 @@ static bool is_asked(const struct litmus_args *args, const struct rn_report_test
 static int run_all(const struct litmus_args *args, rn_litmus_back_end back_end,
 		   struct rn_report *report)
 {
+	struct rn_progress progress;
 	int rc = 0;
 
-	for (size_t i = 0; i < report->test_count && !rc; i++)
-		if (is_asked(args, report->test[i]))
-			rc = run_test(args, back_end, report->test[i]);
+	rn_progress_begin(&progress, true);
+	for (size_t i = 0; i < report->test_count && !rc; i++) {
+		if (!is_asked(args, report->test[i]))
+			continue;
+		rn_progress_show(&progress, "%zu of %zu: %s", i + 1, report->test_count,
+				 report->test[i]->test.name);
+		rc = run_test(args, back_end, report->test[i]);
+	}
+	rn_progress_erase(&progress);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
  * finds the Rocin devices, or print this environment.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,7 @@ static const struct format formats[] = {
 struct env_args {
 	struct rn_run_settings settings;
 	const struct format *format;
+	bool json;
 };
 
 static const struct argp_option env_options[] = {
@@ -169,6 +171,7 @@ static const struct argp_option env_options[] = {
 	  "sh (default), file (NAME=VALUE, for docker run --env-file), systemd, compose, "
 	  "mpirun, command (what stands before a command, for ssh)",
 	  0 },
+	RN_OPTION_JSON(0),
 	{ 0 },
 };
 
@@ -179,6 +182,9 @@ static error_t parse_env(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &args->settings;
+		return 0;
+	case 'j':
+		args->json = true;
 		return 0;
 	case 'f':
 		for (size_t i = 0; i < RN_ARRAY_SIZE(formats); i++) {
@@ -237,6 +243,30 @@ static void print(const struct format *f, const char *variable)
 	fputs(f->after, stdout);
 }
 
+/* Adds a variable to the object @all. Its value may have line breaks. */
+static void add_json(json_t *all, const char *variable)
+{
+	size_t len = strcspn(variable, "=");
+	char *name = strndup(variable, len);
+
+	if (name)
+		json_object_set_new(all, name, json_string(variable + len + 1));
+	free(name);
+}
+
+/* Prints the variables as one JSON object. */
+static void print_json(void)
+{
+	json_t *all = json_object();
+
+	for (char **variable = environ; *variable; variable++)
+		if (is_ours(*variable))
+			add_json(all, *variable);
+	json_dumpf(all, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
+	putchar('\n');
+	json_decref(all);
+}
+
 int rn_cmd_env(int argc, char **argv)
 {
 	static struct rn_launch launch;
@@ -250,6 +280,10 @@ int rn_cmd_env(int argc, char **argv)
 	if (status) {
 		rn_complain("%s", err);
 		return status;
+	}
+	if (args.json) {
+		print_json();
+		return 0;
 	}
 	for (char **variable = environ; *variable; variable++) {
 		if (!is_ours(*variable))

@@ -15,6 +15,7 @@
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
+#include "tools/rocin/common/progress.h"
 
 struct sim_args {
 	bool seeded; /* @first and @last were given by the user */
@@ -35,6 +36,7 @@ enum {
 };
 
 struct sim_sum {
+	struct rn_progress progress;
 	uint64_t seeds, failed, packets, completions, events;
 	uint64_t done[RN_WR_COUNT], steps[RN_DO_COUNT], datagrams;
 	json_t *failures; /* failures for --json; NULL without that option */
@@ -238,6 +240,9 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	struct rn_world_result r;
 	struct rn_plan plan;
 
+	rn_progress_show(&sum->progress, "seed %llu: %llu run, %llu failed",
+			 (unsigned long long)seed, (unsigned long long)sum->seeds,
+			 (unsigned long long)sum->failed);
 	prepare_last_words(args, seed);
 	rn_plan_make(&plan, seed, args->devices);
 	rn_world_run(w, &plan, args->trace ? print_line : NULL, stdout, &r);
@@ -252,6 +257,7 @@ static void run_seed(struct rn_world *w, const struct sim_args *args, uint64_t s
 	if (!r.failed)
 		return;
 	sum->failed++;
+	rn_progress_erase(&sum->progress);
 	report_failure(w, args, sum, &plan, &r);
 }
 
@@ -385,10 +391,12 @@ int rn_cmd_sim(int argc, char **argv)
 		return RN_EXIT_FAILURE;
 	}
 	sum.failures = args.json ? json_array() : NULL;
+	rn_progress_begin(&sum.progress, !args.trace && !args.hashes);
 	if (args.file)
 		rc = run_file(w, &args, &sum);
 	for (uint64_t seed = args.first; !args.file && seed <= args.last; seed++)
 		run_seed(w, &args, seed, &sum);
+	rn_progress_erase(&sum.progress);
 	if (!rc && !args.hashes)
 		print_sum(&sum);
 	json_decref(sum.failures);

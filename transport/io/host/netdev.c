@@ -407,6 +407,27 @@ static bool query_iface(struct rn_netdev *dev)
 	return ok;
 }
 
+/* Reports that there is no interface of this name, and which there are. */
+static int complain_of_name(const struct discovery *d, const char *name, size_t len)
+{
+	char there[256] = "";
+	size_t at = 0;
+
+	for (const struct ifaddrs *ifa = d->all; ifa; ifa = ifa->ifa_next) {
+		const struct ifaddrs *before = d->all;
+
+		/* An interface is in the list once for each address. */
+		while (before != ifa && strcmp(before->ifa_name, ifa->ifa_name) != 0)
+			before = before->ifa_next;
+		if (before == ifa && at + IFNAMSIZ + 8 < sizeof(there))
+			at += (size_t)snprintf(there + at, sizeof(there) - at, "%s%s",
+					       at ? ", " : "", ifa->ifa_name);
+	}
+	return rn_fail(d->err, d->err_len, -ENODEV,
+		       "there is no network interface \"%.*s\"; there are: %s", (int)len,
+		       name, there);
+}
+
 static int add_device(struct discovery *d, const char *item, size_t item_len)
 {
 	const char *colon = memchr(item, ':', item_len);
@@ -427,9 +448,7 @@ static int add_device(struct discovery *d, const char *item, size_t item_len)
 		memcpy(dev.ifname, item, name_len);
 	if (name_len >= sizeof(dev.ifname) || !find_iface(d, dev.ifname, &iface) ||
 	    !query_iface(&dev))
-		return rn_fail(d->err, d->err_len, -ENODEV,
-			       "there is no network interface \"%.*s\"", (int)name_len,
-			       item);
+		return complain_of_name(d, item, name_len);
 	snprintf(dev.ibdev, sizeof(dev.ibdev), "rocin%u", d->count);
 	dev.up = (iface.flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 	is_loopback = (iface.flags & IFF_LOOPBACK) != 0;
