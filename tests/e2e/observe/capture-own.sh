@@ -44,6 +44,37 @@ for comment in 'dropped on purpose by rule 1 about faults' 'injected on purpose 
 		fail "no \"$comment\": $(cut -f4 "$work"/[ab].said | sort | uniq -c)"
 done
 echo "ok: $(cut -f4 "$work"/[ab].said | grep -c .) packets have a comment"
+
+# In a diagram their arrows end where they were dropped: by the sender, who never put them on the
+# wire, or at the receiver; no arrow of another packet ends in a cross.
+for side in a b; do
+	rocin dump --ladder "$work/$side.pcapng" >"$work/ladder"
+	rocin dump --svg "$work/$side.svg" "$work/$side.pcapng"
+	python3 - "$work/ladder" "$work/$side.svg" <<'PY' || fail 'where packets were dropped'
+import re, sys
+lines = open(sys.argv[1]).read().splitlines()
+arrow = re.compile(r"^ *[0-9.]+  \|")
+seen = {"sender": 0, "receiver": 0}
+for i, line in enumerate(lines):
+    if not arrow.match(line):
+        continue
+    below = []
+    for other in lines[i + 1:]:
+        if arrow.match(other) or "as it arrived" in other:
+            break
+        below.append(other)
+    body = line.split("|", 1)[1].rstrip("|")
+    dropped = any("dropped" in other for other in below)
+    if dropped != ("X" in (body[0], body[-1]) or " X" in body or "X " in body):
+        sys.exit(f"{line}\n" + "\n".join(below))
+    if dropped:
+        seen["receiver" if "X" in (body[0], body[-1]) else "sender"] += 1
+        assert ">" not in body and "<" not in body, body
+print(f"ok: dropped {seen}")
+crosses = open(sys.argv[2]).read().count("class='drop'") // 2 - 1
+sys.exit(not (crosses > 0 and sum(seen.values()) > 0))
+PY
+done
 # scapy 2.5 passes over comments without a line end.
 /usr/bin/python3 - "$work/a.pcapng" "$(wc -l <"$work/a.said")" <<'PY' || fail 'scapy reads it otherwise'
 import logging

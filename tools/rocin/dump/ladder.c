@@ -86,6 +86,12 @@ static void add_comment(struct rn_ladder_row *row, const char *text)
 	memcpy(row->comment + at, words, strlen(words) + 1);
 }
 
+/* Does the comment of a device say that it has dropped the packet? */
+static bool says_dropped(const char *comment)
+{
+	return comment && strstr(comment, "dropped");
+}
+
 bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 {
 	const struct rn_watch_verdict *r = d->verdict;
@@ -108,6 +114,9 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 		memmove(row->note, row->note + 2, len - 3);
 		row->note[len - 3] = '\0';
 	}
+	if (says_dropped(d->comment))
+		row->drop =
+			d->is_outbound ? RN_LADDER_DROP_SENDER : RN_LADDER_DROP_RECEIVER;
 	if (d->comment)
 		add_comment(row, d->comment);
 	for (unsigned i = 0; i < r->findings; i++)
@@ -118,6 +127,8 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 
 void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arrival *a)
 {
+	if (says_dropped(a->comment))
+		row->drop = RN_LADDER_DROP_RECEIVER;
 	add_comment(row, a->comment);
 }
 
@@ -256,9 +267,31 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 	fprintf(t->to, "%*s|   %s%s\n", INDENT, "", indent, at);
 }
 
-/* Prints a row with an arrow between the two vertical lines: "--- SEND_ONLY psn 17 len 8
- * ------------->". If the note of the row (such as why the packet was sent again) does
- * not fit beside the label, prints the note in the next line.
+/* Writes the arrow of a row into @body: "---- SEND_ONLY psn 17 len 8 ------------->". One
+ * of a packet that was dropped has an X instead of a point: at the receiver, or, if it
+ * was never on the wire, close to the sender.
+ */
+static void draw_text(char *body, size_t width, const struct rn_ladder_row *row,
+		      const char *text, size_t len, bool to_right)
+{
+	const char point = to_right ? '>' : '<';
+	size_t label = 4, end = to_right ? width - 1 : 0;
+
+	if (row->drop == RN_LADDER_DROP_SENDER) {
+		end = len + 2 * label < width ? len + 2 * label : width - 1;
+		label = to_right ? label : width - len - label;
+		end = to_right ? end : width - 1 - end;
+	}
+	memset(body, ' ', width);
+	memset(to_right ? body : body + end, looks[row->look].stroke,
+	       to_right ? end : width - end);
+	memcpy(body + label, text, len);
+	body[end] = row->drop ? 'X' : point;
+	body[width] = '\0';
+}
+
+/* Prints a row with an arrow between the two vertical lines. If the note does not fit
+ * beside the arrow, prints it in the next line.
  */
 static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_row *row,
 		       bool to_right)
@@ -276,10 +309,7 @@ static void text_arrow(const struct rn_ladder_text *t, const struct rn_ladder_ro
 		text[len - 1] = ' ';
 		text[len - 2] = text[len - 3] = '.';
 	}
-	memset(body, looks[row->look].stroke, width);
-	body[width] = '\0';
-	memcpy(body + 4, text, len);
-	body[to_right ? width - 1 : 0] = to_right ? '>' : '<';
+	draw_text(body, width, row, text, len, to_right);
 	fprintf(t->to, "%*.6f  |%s%s%s|\n", INDENT - 2, (double)row->at / 1e9,
 		t->has_colour ? looks[row->look].colour : "", body,
 		t->has_colour && looks[row->look].colour[0] ? "\033[0m" : "");
@@ -369,7 +399,9 @@ enum {
 	SILENCE = 26, /* height of the row of a pause */
 	/* gap in the vertical lines, in which the length of the pause is written */
 	SILENCE_TEXT = 80,
-	FOOT = 16,
+	FOOT = 40,     /* below the last arrow, for the legend */
+	CROSS = 5,     /* half the size of the cross at which a dropped packet ends */
+	STUMP = 46,    /* length of the arrow of a packet that was never on the wire */
 	NOTE_LEN = 62, /* maximum number of characters in a note on the right */
 	SAID_LEN = 56, /* maximum number of characters in a comment in small print */
 	LOOK_MAX = 64,
@@ -395,6 +427,7 @@ const char rn_ladder_style[] =
 	"svg .label-nak{fill:#b42318;font-weight:600}svg .label-again{fill:#b45309}"
 	"svg text.bad{fill:#b42318;font-weight:600}svg text.doubt{fill:#b45309}"
 	"svg .said{fill:#475467;font-size:11px;font-style:italic}"
+	"svg .drop{stroke:#b42318;stroke-width:2.4}"
 	"svg .silence{stroke:#9aa4b0;stroke-dasharray:2 4}";
 
 static bool is_in(const struct rn_ladder_picture *p, const struct rn_ladder_row *row)
@@ -441,6 +474,13 @@ static void draw_silence(FILE *to, unsigned y, rn_ns length)
 		    rn_dump_time(length, text));
 }
 
+/* Draws the end of an arrow whose packet was dropped there. */
+static void draw_cross(FILE *to, double x, double y)
+{
+	rn_svg_line(to, "class='drop'", x - CROSS, y - CROSS, x + CROSS, y + CROSS);
+	rn_svg_line(to, "class='drop'", x - CROSS, y + CROSS, x + CROSS, y - CROSS);
+}
+
 static void draw_arrow(FILE *to, const struct rn_ladder_row *row, bool to_right,
 		       unsigned y)
 {
@@ -449,7 +489,15 @@ static void draw_arrow(FILE *to, const struct rn_ladder_row *row, bool to_right,
 	char look[LOOK_MAX];
 
 	snprintf(look, sizeof(look), "class='arrow %s'", classes[row->look]);
+	if (row->drop == RN_LADDER_DROP_SENDER) {
+		end = to_right ? from + STUMP : from - STUMP;
+		tip = y + SLOPE * STUMP / APART;
+	}
 	rn_svg_line(to, look, from, y, end, tip);
+	if (row->drop) {
+		draw_cross(to, end, tip);
+		return;
+	}
 	snprintf(look, sizeof(look), "class='%s'", classes[row->look]);
 	rn_svg_triangle(to, look,
 			(const double[]){ end, tip, back, tip - 5.0, back, tip + 4.0 },
@@ -539,8 +587,29 @@ static void draw_frame(FILE *to, const struct rn_ladder_picture *p, unsigned hei
 			    rn_ladder_end(p->w, p->ladder, i == 1, end));
 		fputs("</g>\n", to);
 		rn_svg_line(to, "class='life'", i ? RIGHT : LEFT, 28, i ? RIGHT : LEFT,
-			    height - 4);
+			    height - FOOT + 10);
 	}
+}
+
+/* Says below the diagram what the colours of the arrows stand for. */
+static void draw_legend(FILE *to, unsigned y)
+{
+	static const char *const name[RN_LADDER_LOOKS] = {
+		[RN_LADDER_REQUEST] = "request", [RN_LADDER_AGAIN] = "sent again",
+		[RN_LADDER_DATA] = "data",	 [RN_LADDER_ACK] = "ACK",
+		[RN_LADDER_NAK] = "NAK",	 [RN_LADDER_NOTIFY] = "CNP",
+	};
+	double x = LEFT;
+	char look[LOOK_MAX];
+
+	for (unsigned i = 0; i < RN_LADDER_LOOKS; i++) {
+		snprintf(look, sizeof(look), "class='%s'", classes[i]);
+		rn_svg_line(to, look, x, y, x + 24, y);
+		rn_svg_text(to, "class='n'", x + 30, y + 4, "start", "%s", name[i]);
+		x += 30 + 7.0 * (double)strlen(name[i]) + 20;
+	}
+	draw_cross(to, x + 6, y);
+	rn_svg_text(to, "class='n'", x + 20, y + 4, "start", "dropped here");
 }
 
 static const char file_style[] =
@@ -573,5 +642,6 @@ void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file)
 		at = row->at;
 		y += ROW;
 	}
+	draw_legend(to, height - 14);
 	rn_svg_end(to);
 }

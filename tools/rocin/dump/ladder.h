@@ -23,9 +23,17 @@ enum {
 	RN_LADDER_COMMENT_MAX = 240,
 };
 
+/* Where a packet was dropped, as far as the devices have said so. */
+enum rn_ladder_drop {
+	RN_LADDER_NO_DROP,
+	RN_LADDER_DROP_SENDER,	 /* it was never on the wire */
+	RN_LADDER_DROP_RECEIVER, /* it arrived */
+};
+
 /* A row of a diagram: a packet of one of the two half-connections that the diagram shows.
  */
 struct rn_ladder_row {
+	enum rn_ladder_drop drop;
 	uint64_t number;
 	rn_ns at;
 	uint32_t half;
