@@ -282,6 +282,11 @@ struct rn_bench_value {
 	double value;
 	/* Percentiles of single round trip times in us; NAN if there are none. */
 	double p50, p99, p99_9;
+	/* Processors that both ends kept busy: CPU time of their processes over the time
+	 * of the slice, summed over all pairs.
+	 */
+	double cores;
+	double cpu; /* CPU time of both ends for what was moved, in rn_bench_cpu_unit() */
 };
 
 struct rn_bench_results {
@@ -311,6 +316,9 @@ struct rn_bench_order {
 struct rn_bench_answer {
 	int rc;
 	double value; /* what the sender measured in one time slice of the run */
+	/* CPU time of the process, and the time that passed meanwhile, in the same slice
+	 */
+	uint64_t cpu_ns, wall_ns;
 	uint32_t path_mtu;
 	bool pinned;
 };
@@ -522,6 +530,7 @@ struct rn_bench_cell_row {
 	struct rn_bench_summary value; /* the values in the unit of the item */
 	/* Medians over the rounds in us; NAN if there are no round trips. */
 	double p50, p99, p99_9;
+	double cores, cpu; /* medians over the rounds */
 };
 
 /* Summary over all rounds of a ratio, the value of one cell divided by that of another.

@@ -76,6 +76,14 @@ struct rn_bench_item_info {
 };
 extern const struct rn_bench_item_info rn_bench_item_info[RN_BENCH_ITEM_COUNT];
 
+/* Returns the CPU time that a unit costs, in rn_bench_cpu_unit(): of a GB, of a round
+ * trip, of a message. @value: the result of the cell, @cores: the processors that it
+ * kept busy.
+ */
+double rn_bench_cpu_each(enum rn_bench_kind kind, double value, double cores,
+			 unsigned pairs);
+const char *rn_bench_cpu_unit(enum rn_bench_kind kind);
+
 /* rn_bench_unit() returns the unit of values of this kind; rn_bench_more_is_better()
  * returns true if greater values are better.
  */
@@ -91,6 +99,7 @@ enum rn_bench_wire {
 };
 
 enum {
+	RN_BENCH_COPIES_UNKNOWN = 0xff,
 	RN_BENCH_LEN_MIN = 8,
 	RN_BENCH_QPS_MAX = 10000,
 	RN_BENCH_PAIRS_MAX = 16,
@@ -108,6 +117,11 @@ struct rn_bench_cell {
 	uint32_t pairs;	 /* number of pairs of processes that work at the same time */
 	uint32_t rcvbuf; /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
 };
+
+/* Returns how often processors copy each byte of payload on its way from memory to
+ * memory; RN_BENCH_COPIES_UNKNOWN: not known, or there is no payload.
+ */
+unsigned rn_bench_copies(const struct rn_bench_cell *cell);
 
 /**
  * rn_bench_cell_read() - Parse the text of a cell

@@ -68,6 +68,8 @@ static void fill_cell(struct rn_bench_report *r, double *scratch, unsigned cell)
 	row->p50 = median_of(r, scratch, cell, offsetof(struct rn_bench_value, p50));
 	row->p99 = median_of(r, scratch, cell, offsetof(struct rn_bench_value, p99));
 	row->p99_9 = median_of(r, scratch, cell, offsetof(struct rn_bench_value, p99_9));
+	row->cores = median_of(r, scratch, cell, offsetof(struct rn_bench_value, cores));
+	row->cpu = median_of(r, scratch, cell, offsetof(struct rn_bench_value, cpu));
 	for (unsigned i = 0; i < r->plan->rounds; i++)
 		scratch[i] = rn_bench_at(r->results, r->plan, i, cell)->value;
 	row->value = rn_bench_summarize(scratch, r->plan->rounds);
@@ -225,22 +227,34 @@ static void print_cells(FILE *to, const struct rn_bench_report *r)
 {
 	int width = widest_cell(r->plan);
 
-	fprintf(to, "%-*s %-40s %7s %5s %17s %8s\n", width, "ITEM", "", "MEDIAN", "",
-		"QUARTILES", "P99.9");
+	fprintf(to, "%-*s %-40s %7s %5s %17s %8s %7s %-4s %6s\n", width, "ITEM", "",
+		"MEDIAN", "", "QUARTILES", "P99.9", "CPU", "", "COPIES");
 	for (unsigned i = 0; i < r->plan->cells; i++) {
 		const struct rn_bench_item_info *info =
 			&rn_bench_item_info[r->plan->cell[i].item];
 		const struct rn_bench_cell_row *row = &r->cell[i];
 		char name[RN_BENCH_CELL_TEXT], median[16], spread[40], tail[16] = "";
+		char cpu[16], copies[16] = "-";
 
 		rn_bench_cell_write(&r->plan->cell[i], name);
 		write_value(row->value.median, median);
 		write_spread(&row->value, spread);
 		if (!isnan(row->p99_9))
 			write_value(row->p99_9, tail);
-		fprintf(to, "%-*s %-40s %7s %-5s %17s %8s\n", width, name, info->what,
-			median, rn_bench_unit(info->kind), spread, tail);
+		write_value(row->cpu, cpu);
+		if (rn_bench_copies(&r->plan->cell[i]) != RN_BENCH_COPIES_UNKNOWN)
+			snprintf(copies, sizeof(copies), "%u",
+				 rn_bench_copies(&r->plan->cell[i]));
+		fprintf(to, "%-*s %-40s %7s %-5s %17s %8s %7s %-4s %6s\n", width, name,
+			info->what, median, rn_bench_unit(info->kind), spread, tail, cpu,
+			rn_bench_cpu_unit(info->kind), copies);
 	}
+	fputs("\nCPU: time of the processors of both ends, together, for a GB, a round "
+	      "trip "
+	      "or a message;\nCOPIES: how often they copy each byte. A card would take "
+	      "over "
+	      "the copies and all but\nposting and polling.\n",
+	      to);
 }
 
 static void write_bar(const struct rn_bench_ratio *ratio, char text[32])
@@ -390,6 +404,13 @@ static json_t *cell_json(const struct rn_bench_report *r, unsigned i)
 		json_object_set_new(o, "wire", json_string(wire[cell->wire]));
 	if (cell->rcvbuf)
 		json_object_set_new(o, "rcvbuf", json_integer(cell->rcvbuf));
+	json_object_set_new(o, "cores", real(row->cores));
+	json_object_set_new(o, "cpu", real(row->cpu));
+	json_object_set_new(o, "cpu_unit", json_string(rn_bench_cpu_unit(info->kind)));
+	json_object_set_new(o, "copies",
+			    rn_bench_copies(cell) == RN_BENCH_COPIES_UNKNOWN
+				    ? json_null()
+				    : json_integer(rn_bench_copies(cell)));
 	add_summary(o, &row->value);
 	if (!isnan(row->p50)) {
 		json_object_set_new(o, "p50", real(row->p50));

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tools/rocin/common/child.h"
+#include "transport/io/host/clock.h"
 
 /* ----------------------------------------------------------- one process of a team */
 static const struct rn_bench_ops *const ops_of[RN_BENCH_ITEM_COUNT] = {
@@ -56,8 +57,23 @@ struct member {
 	void *state[RN_BENCH_CELLS_MAX];
 };
 
-static int run_slice(struct rn_bench_end *end, void *state, double *result)
+/* The clocks of a process at one moment: its CPU time, all threads together, and the time
+ * of the machine.
+ */
+struct clocks {
+	rn_ns cpu, wall;
+};
+
+static struct clocks read_clocks(void)
 {
+	return (struct clocks){ rn_clock(CLOCK_PROCESS_CPUTIME_ID),
+				rn_clock(CLOCK_MONOTONIC) };
+}
+
+static int run_slice(struct rn_bench_end *end, void *state,
+		     struct rn_bench_answer *answer)
+{
+	struct clocks before, after;
 	const struct rn_bench_ops *ops = ops_of[end->cell->item];
 	struct rn_bench_shared *shared = end->shared;
 
@@ -69,8 +85,14 @@ static int run_slice(struct rn_bench_end *end, void *state, double *result)
 	}
 	if (ops->fill)
 		ops->fill(end, state);
-	if (rn_bench_meet(end) || ops->run(end, state, result))
+	if (rn_bench_meet(end))
 		return -1;
+	before = read_clocks();
+	if (ops->run(end, state, &answer->value))
+		return -1;
+	after = read_clocks();
+	answer->cpu_ns = (uint64_t)(after.cpu - before.cpu);
+	answer->wall_ns = (uint64_t)(after.wall - before.wall);
 	if (end->role == RN_BENCH_SENDER)
 		atomic_store_explicit(&shared->stop, true, memory_order_release);
 	if (rn_bench_meet(end) || (ops->check && ops->check(end, state)))
@@ -133,7 +155,7 @@ static void carry_out(struct member *m, const struct rn_bench_order *order,
 		answer->rc = pin_for(m, order->cell);
 		break;
 	case RN_BENCH_ORDER_SLICE:
-		answer->rc = run_slice(end, *state, &answer->value);
+		answer->rc = run_slice(end, *state, answer);
 		break;
 	case RN_BENCH_ORDER_END:
 		break;
@@ -366,8 +388,16 @@ static struct rn_bench_pair *pair_of(struct rn_bench_team *team, unsigned i)
 	return &team->pair[i / 2];
 }
 
+/* What the processes of a team have answered about a slice. @value: of each sender;
+ * @cores: CPU time over time, of all processes together.
+ */
+struct answers {
+	double value[RN_BENCH_PAIRS_MAX];
+	double cores;
+};
+
 static void gather(struct rn_bench_team *team, const struct rn_bench_order *order,
-		   const double *values, struct rn_bench_value *value)
+		   const struct answers *a, struct rn_bench_value *value)
 {
 	static struct rn_bench_times all;
 	enum rn_bench_kind kind =
@@ -376,15 +406,17 @@ static void gather(struct rn_bench_team *team, const struct rn_bench_order *orde
 
 	memset(&all, 0, sizeof(all));
 	for (unsigned i = 0; i < team->pairs; i++) {
-		sum += values[i];
+		sum += a->value[i];
 		rn_bench_times_merge(&all, &team->pair[i].shared->times);
 	}
 	*value = (struct rn_bench_value){
 		.value = kind == RN_BENCH_LAT ? sum / team->pairs : sum,
+		.cores = a->cores,
 		.p50 = rn_bench_times_quantile(&all, 0.5) * 1e-3,
 		.p99 = rn_bench_times_quantile(&all, 0.99) * 1e-3,
 		.p99_9 = rn_bench_times_quantile(&all, 0.999) * 1e-3,
 	};
+	value->cpu = rn_bench_cpu_each(kind, value->value, a->cores, team->pairs);
 }
 
 int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *order,
@@ -393,7 +425,7 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 {
 	struct pollfd fds[2 * RN_BENCH_PAIRS_MAX];
 	unsigned count = 2 * team->pairs, left = count;
-	double values[RN_BENCH_PAIRS_MAX] = { 0 };
+	struct answers answers = { 0 };
 	int patience = ANSWER_MS + 3 * (int)team->plan->slice_ms;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -416,12 +448,15 @@ int rn_bench_team_do(struct rn_bench_team *team, const struct rn_bench_order *or
 			    answer->rc)
 				return explain(team, (int)i, err, err_len);
 			if (i % 2 == RN_BENCH_SENDER)
-				values[i / 2] = answer->value;
+				answers.value[i / 2] = answer->value;
+			if (answer->wall_ns)
+				answers.cores +=
+					(double)answer->cpu_ns / (double)answer->wall_ns;
 			fds[i].fd = -1;
 			left--;
 		}
 	}
-	gather(team, order, values, value);
+	gather(team, order, &answers, value);
 	return 0;
 }
 

@@ -39,12 +39,13 @@ import json, sys
 j = json.load(open(sys.argv[1]))
 print(j["rounds"], j["slice_ms"], j["pinned"], [i["name"] for i in j["items"]],
       [len(i["rounds"]) for i in j["items"]],
+      all(0 < i["cpu"] and 0 < i["cores"] < 64 and i["copies"] in (1, 2, 3, 4, None) for i in j["items"]),
       all(0 < i["min"] <= i["q1"] <= i["median"] <= i["q3"] <= i["max"]
           for i in j["items"]),
       all(0 < i["p50"] <= i["p99"] <= i["p99.9"] for i in j["items"]),
       [(r["name"], len(r["rounds"])) for r in j["ratios"]])
 PYTHON
-)" "6 5 False ['send_lat', 'udp_lat'] [6, 6] True True [('send_lat / udp_lat', 6)]"
+)" "6 5 False ['send_lat', 'udp_lat'] [6, 6] True True True [('send_lat / udp_lat', 6)]"
 is 'and what is saved' "$(cmp "$work/out" "$work/base")" ''
 
 # The same figures, all ten times as large: no noise of a machine does that.

@@ -306,9 +306,9 @@ static void measure(unsigned rounds, double factor)
 		double slow = 1 + i, own = factor * (1 + 0.01 * (i % 3));
 
 		*rn_bench_at(&results, &plan, i, 0) =
-			(struct rn_bench_value){ 2 * slow * own, 1, 2, 3 + i };
+			(struct rn_bench_value){ 2 * slow * own, 1, 2, 3 + i, 2, 4 };
 		*rn_bench_at(&results, &plan, i, 1) =
-			(struct rn_bench_value){ slow, 1, 2, NAN };
+			(struct rn_bench_value){ slow, 1, 2, NAN, 2, 4 };
 	}
 	assert_int_equal(rn_bench_report_make(&report, &args, &plan, &results), 0);
 }
@@ -438,6 +438,8 @@ static void json_has_the_percentiles_of_each_cell(void **state)
 	assert_true(json_number_value(json_object_get(cell, "p50")) == 1);
 	assert_true(json_number_value(json_object_get(cell, "p99")) == 2);
 	assert_true(json_number_value(json_object_get(cell, "p99.9")) == 7);
+	assert_true(json_number_value(json_object_get(cell, "cores")) == 2);
+	assert_true(json_number_value(json_object_get(cell, "cpu")) == 4);
 	json_decref(all);
 	free(text);
 }
@@ -583,7 +585,7 @@ static void a_picture_has_a_curve_of_each_contestant(void **state)
 	results.value = calloc(plan.cells, sizeof(*results.value));
 	assert_non_null(results.value);
 	for (unsigned i = 0; i < plan.cells; i++)
-		results.value[i] = (struct rn_bench_value){ 1 + i, 1, 1, 1 };
+		results.value[i] = (struct rn_bench_value){ 1 + i, 1, 1, 1, 2, 1 };
 	assert_int_equal(rn_bench_report_make(&report, &args, &plan, &results), 0);
 	rn_bench_draw(to, &report);
 	rn_bench_print_table(to, &report);
@@ -598,6 +600,46 @@ static void a_picture_has_a_curve_of_each_contestant(void **state)
 	assert_null(strstr(text, "inf,"));
 	free(text);
 	forget(NULL);
+}
+
+/* Both ends polling: two processors for one GB/s are two seconds a GB, for a round trip
+ * of 10 us 20 us, and for two million messages a second 1 us each.
+ */
+static void cpu_time_is_that_of_what_was_moved(void **state)
+{
+	(void)state;
+	assert_true(rn_bench_cpu_each(RN_BENCH_BW, 1, 2, 1) == 2);
+	assert_true(rn_bench_cpu_each(RN_BENCH_BW, 4, 2, 2) == 0.5);
+	assert_true(rn_bench_cpu_each(RN_BENCH_LAT, 10, 2, 1) == 20);
+	assert_true(rn_bench_cpu_each(RN_BENCH_LAT, 10, 4, 2) == 20);
+	assert_true(rn_bench_cpu_each(RN_BENCH_RATE, 2, 2, 1) == 1);
+}
+
+static void copies_are_those_of_the_way(void **state)
+{
+	static const struct {
+		const char *cell;
+		unsigned copies;
+	} row[] = {
+		{ "write_bw", 4 },
+		{ "write_bw:local", 3 },
+		{ "tcp_bw", 2 },
+		{ "udp_bw", 2 },
+		{ "udp_crc_bw", 4 },
+		{ "ring_bw", 2 },
+		{ "memcpy_bw", 1 },
+		{ "line_lat", RN_BENCH_COPIES_UNKNOWN },
+		{ "write_bw:beside", RN_BENCH_COPIES_UNKNOWN },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(row); i++) {
+		struct rn_bench_cell cell;
+
+		assert_int_equal(rn_bench_cell_read(&cell, row[i].cell, err, sizeof(err)),
+				 0);
+		assert_int_equal(rn_bench_copies(&cell), row[i].copies);
+	}
 }
 
 int main(void)
@@ -633,6 +675,8 @@ int main(void)
 			forget),
 		cmocka_unit_test_setup_teardown(json_has_the_percentiles_of_each_cell,
 						fresh, forget),
+		cmocka_unit_test(cpu_time_is_that_of_what_was_moved),
+		cmocka_unit_test(copies_are_those_of_the_way),
 		cmocka_unit_test(a_baseline_tells_change_from_noise),
 		cmocka_unit_test(what_is_no_baseline_is_refused),
 		cmocka_unit_test_setup_teardown(
