@@ -280,6 +280,29 @@ static void draw_words(const struct picture *p, size_t i)
 		    p->lanes * LANE_WIDTH + 8.0, row_y(p, i) + 4, NULL, "%s", words);
 }
 
+/* Says below the picture what its lines stand for. */
+static void draw_legend(const struct picture *p)
+{
+	static const struct {
+		const char *look, *says;
+	} row[] = {
+		{ "class='late key'", "issued, and arrived late" },
+		{ "class='never key'", "had not arrived at the end" },
+		{ "class='landed key'", "arrived" },
+		{ "class='read key'", "read" },
+	};
+	double x = 8, y = bottom_of(p) + ROW;
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(row); i++) {
+		rn_svg_line(p->to, row[i].look, x, y, x + 26, y);
+		rn_svg_text(p->to, "class='dim'", x + 32, y + 4, NULL, "%s", row[i].says);
+		x += 32 + 7.4 * (double)strlen(row[i].says) + 20;
+	}
+	rn_svg_rect(p->to, "class='mark key' rx='4'",
+		    (struct rn_svg_box){ x, y - 7, 26, 14 }, NULL);
+	rn_svg_text(p->to, "class='dim'", x + 32, y + 4, NULL, "read too early");
+}
+
 static int draw(FILE *to, const void *what)
 {
 	struct picture p = *(const struct picture *)what;
@@ -290,7 +313,7 @@ static int draw(FILE *to, const void *what)
 	add_lanes(&p);
 	rn_svg_begin(to, &(struct rn_svg_picture){
 				 .width = p.lanes * LANE_WIDTH + WORDS_WIDTH,
-				 .height = (unsigned)bottom_of(&p) + ROW,
+				 .height = (unsigned)bottom_of(&p) + 2 * ROW,
 				 .title = p.title,
 				 .style = { style },
 			 });
@@ -307,6 +330,7 @@ static int draw(FILE *to, const void *what)
 	if (left_out)
 		rn_svg_text(to, "class='dim'", p.lanes * LANE_WIDTH + 8.0, bottom_of(&p),
 			    NULL, "%zu more events are not drawn", left_out);
+	draw_legend(&p);
 	rn_svg_end(to);
 	return ferror(to) ? -EIO : 0;
 }

@@ -40,6 +40,7 @@ static void draw_record(const char *record, const char *late)
 	assert_int_equal(rn_hunt_picture(&timeline, picture_path, "It <ends>"), 0);
 	free(picture);
 	assert_true(rn_file_read(picture_path, 1 << 20, &picture) > 0);
+	assert_non_null(strstr(picture, "had not arrived at the end")); /* the legend */
 }
 
 static unsigned count_of(const char *text)
