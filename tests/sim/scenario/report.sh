@@ -61,7 +61,7 @@ grep -q 'g.scn:1:1: ' "$work/out" || fail "$(cat "$work/out")"
 mkdir "$work/empty"
 "$rocin" conform "$work/empty" 2>"$work/out"
 [ $? = 2 ] || fail 'a directory without scenarios'
-"$rocin" conform 2>/dev/null
-[ $? = 64 ] || fail 'no argument'
+"$rocin" conform --no-such 2>/dev/null
+[ $? = 64 ] || fail 'an option that is not there'
 "$rocin" conform "$work/f.scn" >/dev/full 2>/dev/null && fail 'a full disk'
 exit 0
