@@ -274,6 +274,38 @@ void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr);
  */
 bool rn_qp_was_answered(const struct rn_qp *qp);
 
+/* Kinds of completions that can be counted, with the numbers of the bits of verbs: those
+ * of the QP's own requests and receives, and those of requests of its peer.
+ */
+enum rn_tally_kind {
+	RN_TALLY_SEND,
+	RN_TALLY_RECV,
+	RN_TALLY_READ,
+	RN_TALLY_REMOTE_READ,
+	RN_TALLY_WRITE,
+	RN_TALLY_REMOTE_WRITE,
+	RN_TALLY_COUNT,
+};
+
+/* A count of completions. The device changes it by atomic stores (release), so that other
+ * threads may read it at any time (acquire): data of what is counted was written before.
+ */
+struct rn_tally {
+	uint64_t done;	 /* successful completions, or their bytes */
+	uint64_t failed; /* completions with an error, those of flushed requests too */
+	bool of_bytes;
+};
+
+/* Which tally counts which kind; NULL: none. Several QPs may share a tally. */
+struct rn_tallies {
+	struct rn_tally *by[RN_TALLY_COUNT];
+};
+
+/* Sets what counts the QP's completions from now on. @tallies: stays the caller's, and
+ * must remain as long as the QP, or until this is called again; NULL: nothing counts.
+ */
+void rn_qp_set_tallies(struct rn_qp *qp, const struct rn_tallies *tallies);
+
 enum rn_qp_state rn_qp_state(const struct rn_qp *qp);
 void *rn_qp_owner(const struct rn_qp *qp);
 void rn_qp_set_owner(struct rn_qp *qp, void *owner);

@@ -85,6 +85,9 @@ RETURNS_ERRNO(dereg_mr,
 RETURNS_ERRNO(destroy_ah,
 	(struct ibv_ah *base),
 	(base))
+RETURNS_ERRNO(destroy_comp_cntr,
+	(struct rnp_abi_comp_cntr *base),
+	(base))
 RETURNS_ERRNO(destroy_counters,
 	(struct ibv_counters *base),
 	(base))
@@ -115,6 +118,12 @@ RETURNS_ERRNO(free_dm,
 RETURNS_ERRNO(get_srq_num,
 	(struct ibv_srq *base, uint32_t *srq_num),
 	(base, srq_num))
+RETURNS_ERRNO(inc_comp_cntr,
+	(struct rnp_abi_comp_cntr *base, uint64_t amount),
+	(base, amount))
+RETURNS_ERRNO(inc_err_comp_cntr,
+	(struct rnp_abi_comp_cntr *base, uint64_t amount),
+	(base, amount))
 RETURNS_ERRNO(modify_cq,
 	(struct ibv_cq *base, struct ibv_modify_cq_attr *attr),
 	(base, attr))
@@ -130,6 +139,12 @@ RETURNS_ERRNO(modify_srq,
 RETURNS_ERRNO(modify_wq,
 	(struct ibv_wq *base, struct ibv_wq_attr *attr),
 	(base, attr))
+RETURNS_ERRNO(qp_attach_comp_cntr,
+	(struct ibv_qp *base, struct rnp_abi_comp_cntr *comp_cntr, struct rnp_abi_comp_cntr_attach *attr),
+	(base, comp_cntr, attr))
+RETURNS_ERRNO(query_comp_cntr_caps,
+	(struct ibv_context *context, struct rnp_abi_comp_cntr_caps *caps, size_t caps_size),
+	(context, caps, caps_size))
 RETURNS_ERRNO(query_device_ex,
 	(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr, size_t attr_size),
 	(context, input, attr, attr_size))
@@ -151,6 +166,12 @@ RETURNS_ERRNO(query_rt_values,
 RETURNS_ERRNO(query_srq,
 	(struct ibv_srq *base, struct ibv_srq_attr *attr),
 	(base, attr))
+RETURNS_ERRNO(read_comp_cntr,
+	(struct rnp_abi_comp_cntr *base, uint64_t *value),
+	(base, value))
+RETURNS_ERRNO(read_err_comp_cntr,
+	(struct rnp_abi_comp_cntr *base, uint64_t *value),
+	(base, value))
 RETURNS_ERRNO(read_counters,
 	(struct ibv_counters *base, uint64_t *values, uint32_t count, uint32_t flags),
 	(base, values, count, flags))
@@ -160,6 +181,12 @@ RETURNS_ERRNO(rereg_mr,
 RETURNS_ERRNO(resize_cq,
 	(struct ibv_cq *base, int cqe),
 	(base, cqe))
+RETURNS_ERRNO(set_comp_cntr,
+	(struct rnp_abi_comp_cntr *base, uint64_t value),
+	(base, value))
+RETURNS_ERRNO(set_err_comp_cntr,
+	(struct rnp_abi_comp_cntr *base, uint64_t value),
+	(base, value))
 RETURNS_ERRNO(set_ece,
 	(struct ibv_qp *base, struct ibv_ece *ece),
 	(base, ece))
@@ -190,6 +217,9 @@ RETURNS_POINTER(struct ibv_td, alloc_td,
 RETURNS_POINTER(struct ibv_ah, create_ah,
 	(struct ibv_pd *pd, struct ibv_ah_attr *attr),
 	(pd, attr))
+RETURNS_POINTER(struct rnp_abi_comp_cntr, create_comp_cntr,
+	(struct ibv_context *context, struct rnp_abi_comp_cntr_attr *attr),
+	(context, attr))
 RETURNS_POINTER(struct ibv_counters, create_counters,
 	(struct ibv_context *context, struct ibv_counters_init_attr *attr),
 	(context, attr))
@@ -278,6 +308,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(bind_mw),
 	OP(close_xrcd),
 	OP(create_ah),
+	OP(create_comp_cntr),
 	OP(create_counters),
 	OP(create_cq),
 	OP(create_cq_ex),
@@ -294,6 +325,7 @@ static const struct rnp_abi_op ops[] = {
 	OP(dealloc_td),
 	OP(dereg_mr),
 	OP(destroy_ah),
+	OP(destroy_comp_cntr),
 	OP(destroy_counters),
 	OP(destroy_cq),
 	OP(destroy_flow),
@@ -307,6 +339,8 @@ static const struct rnp_abi_op ops[] = {
 	OP(import_dm),
 	OP(import_mr),
 	OP(import_pd),
+	OP(inc_comp_cntr),
+	OP(inc_err_comp_cntr),
 	OP(modify_cq),
 	OP(modify_qp),
 	OP(modify_qp_rate_limit),
@@ -317,6 +351,8 @@ static const struct rnp_abi_op ops[] = {
 	QUICK(post_recv),
 	QUICK(post_send),
 	QUICK(post_srq_recv),
+	OP(qp_attach_comp_cntr),
+	OP(query_comp_cntr_caps),
 	OP(query_device_ex),
 	OP(query_ece),
 	OP(query_port),
@@ -324,7 +360,9 @@ static const struct rnp_abi_op ops[] = {
 	OP(query_qp),
 	OP(query_rt_values),
 	OP(query_srq),
+	OP(read_comp_cntr),
 	OP(read_counters),
+	OP(read_err_comp_cntr),
 	OP(reg_dm_mr),
 	OP(reg_dmabuf_mr),
 	OP(reg_mr),
@@ -332,7 +370,9 @@ static const struct rnp_abi_op ops[] = {
 	OP(req_notify_cq),
 	OP(rereg_mr),
 	OP(resize_cq),
+	OP(set_comp_cntr),
 	OP(set_ece),
+	OP(set_err_comp_cntr),
 };
 /* clang-format on */
 

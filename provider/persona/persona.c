@@ -61,8 +61,8 @@ enum {
 	EFA = 1 << 2,
 }; /* devices, as bits of a set */
 
-/* The operations that the providers of some devices lack. The provider of mlx5 lacks none
- * of them.
+/* The operations that the providers of some devices lack. The provider of mlx5 lacks only
+ * completion counters, which efa has.
  */
 static const struct {
 	const char *op;
@@ -79,6 +79,7 @@ static const struct {
 	{ "attach_mcast", EFA },
 	{ "bind_mw", EFA },
 	{ "close_xrcd", RXE | EFA },
+	{ "create_comp_cntr", MLX5 | RXE },
 	{ "create_counters", RXE | EFA },
 	{ "create_flow", RXE | EFA },
 	{ "create_rwq_ind_table", RXE | EFA },
@@ -88,6 +89,7 @@ static const struct {
 	{ "dealloc_dmah", RXE | EFA },
 	{ "dealloc_mw", EFA },
 	{ "dealloc_td", RXE | EFA },
+	{ "destroy_comp_cntr", MLX5 | RXE },
 	{ "destroy_counters", RXE | EFA },
 	{ "destroy_flow", RXE | EFA },
 	{ "destroy_rwq_ind_table", RXE | EFA },
@@ -100,6 +102,8 @@ static const struct {
 	{ "import_dm", RXE | EFA },
 	{ "import_mr", RXE | EFA },
 	{ "import_pd", RXE | EFA },
+	{ "inc_comp_cntr", MLX5 | RXE },
+	{ "inc_err_comp_cntr", MLX5 | RXE },
 	{ "modify_cq", RXE | EFA },
 	{ "modify_qp_rate_limit", RXE | EFA },
 	{ "modify_srq", EFA },
@@ -107,17 +111,23 @@ static const struct {
 	{ "open_qp", RXE | EFA },
 	{ "open_xrcd", RXE | EFA },
 	{ "post_srq_recv", EFA },
+	{ "qp_attach_comp_cntr", MLX5 | RXE },
+	{ "query_comp_cntr_caps", MLX5 | RXE },
 	{ "query_ece", RXE | EFA },
 	{ "query_port_speed", RXE | EFA },
 	{ "query_rt_values", RXE | EFA },
 	{ "query_srq", EFA },
+	{ "read_comp_cntr", MLX5 | RXE },
 	{ "read_counters", RXE | EFA },
+	{ "read_err_comp_cntr", MLX5 | RXE },
 	{ "reg_dm_mr", RXE | EFA },
 	{ "reg_dmabuf_mr", RXE },
 	{ "reg_mr_ex", RXE | EFA },
 	{ "rereg_mr", RXE | EFA },
 	{ "resize_cq", EFA },
+	{ "set_comp_cntr", MLX5 | RXE },
 	{ "set_ece", RXE | EFA },
+	{ "set_err_comp_cntr", MLX5 | RXE },
 };
 
 enum {

@@ -281,6 +281,8 @@ static void detach_all(struct rnp_context *ctx)
 		rnp_ah_detach(ctx, ah);
 	while ((pd = LIST_FIRST(&ctx->pds)))
 		rnp_pd_detach(ctx, pd);
+	for (; ctx->comp_cntrs; ctx->comp_cntrs--)
+		rnp_hca_remove(ctx->hca, RNP_HCA_COMP_CNTR);
 	rnp_unlock_engine(ctx->engine, cancel);
 	rnp_engine_close_raw(ctx->engine);
 }

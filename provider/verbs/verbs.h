@@ -9,6 +9,7 @@
 #include "provider/verbs/object/device.h"
 #include "provider/verbs/object/event.h"
 #include "provider/verbs/object/pd.h"
+#include "provider/verbs/queue/comp_cntr.h"
 #include "provider/verbs/queue/cq.h"
 #include "provider/verbs/queue/post.h"
 #include "provider/verbs/queue/qp.h"

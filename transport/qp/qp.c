@@ -334,6 +334,25 @@ bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow
 	return true;
 }
 
+void rn_qp_set_tallies(struct rn_qp *qp, const struct rn_tallies *tallies)
+{
+	qp->tallies = tallies;
+}
+
+void rn_qp_tally(const struct rn_qp *qp, enum rn_tally_kind kind,
+		 enum rn_wc_status status, uint32_t bytes)
+{
+	struct rn_tally *t = qp->tallies ? qp->tallies->by[kind] : NULL;
+
+	if (!t)
+		return;
+	if (status != RN_WC_SUCCESS)
+		__atomic_store_n(&t->failed, t->failed + 1, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&t->done, t->done + (t->of_bytes ? bytes : 1),
+				 __ATOMIC_RELEASE);
+}
+
 void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c)
 {
 	struct rn_wq *rq = &qp->rsp.rq;
@@ -346,6 +365,7 @@ void rn_qp_complete_recv(struct rn_qp *qp, rn_ns now, struct rn_completion *c)
 	rq->head++;
 	qp->rsp.taken_from = NULL;
 	rn_cq_push(qp->dev, srq && srq->cq ? srq->cq : qp->recv_cq, qp, now, c);
+	rn_qp_tally(qp, RN_TALLY_RECV, c->status, c->byte_len);
 }
 
 void rn_qp_fail_recv(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)

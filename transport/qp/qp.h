@@ -438,8 +438,15 @@ struct rn_qp {
 	uint32_t async_pending;
 	struct rn_list event_link;
 	struct rn_stats_qp *stats;
+	const struct rn_tallies *tallies; /* what counts completions, or NULL */
 	void *owner;
 };
+
+/* Counts a completion of @qp in the completion counters that count those of its kind, if
+ * there are any.
+ */
+void rn_qp_tally(const struct rn_qp *qp, enum rn_tally_kind kind,
+		 enum rn_wc_status status, uint32_t bytes);
 
 /* What the device remembers of one remote socket (address and port) whose packets it has
  * received, to check the ICRCs of its IPv4 packets: they cover the IPv4 identification,

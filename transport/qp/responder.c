@@ -403,6 +403,8 @@ static enum rn_verdict end_message(struct rn_qp *qp, rn_ns now,
 	count_message(qp);
 	rn_count(qp->dev, q->kind == RN_OP_KIND_SEND ? RN_STAT_RX_SENDS
 						     : RN_STAT_RX_WRITE_REQUESTS);
+	if (q->kind == RN_OP_KIND_WRITE)
+		rn_qp_tally(qp, RN_TALLY_REMOTE_WRITE, RN_WC_SUCCESS, rsp->received);
 	if (q->flags & RN_OP_COMPLETES_RECV)
 		complete_recv(qp, now, q);
 	return RN_V_NEXT;

@@ -688,6 +688,9 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	memset(payload + len, 0, pad);
 
 	if (left <= mtu) {
+		/* All of it was read, and the peer has it unless a packet is lost. */
+		if (!r->answered)
+			rn_qp_tally(qp, RN_TALLY_REMOTE_READ, RN_WC_SUCCESS, r->length);
 		r->answered = true;
 		next_resource(qp);
 	} else {

@@ -322,6 +322,17 @@ static void count_completion(struct rn_qp *qp, enum rn_wc_opcode opcode,
 		rn_count(qp->dev, RN_STAT_TX_SENDS);
 }
 
+static void tally_request(const struct rn_qp *qp, enum rn_wc_opcode opcode,
+			  enum rn_wc_status status, uint32_t bytes)
+{
+	if (opcode == RN_WC_SEND)
+		rn_qp_tally(qp, RN_TALLY_SEND, status, bytes);
+	else if (opcode == RN_WC_RDMA_READ)
+		rn_qp_tally(qp, RN_TALLY_READ, status, bytes);
+	else if (opcode == RN_WC_RDMA_WRITE)
+		rn_qp_tally(qp, RN_TALLY_WRITE, status, bytes);
+}
+
 void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
 {
 	struct rn_wq *sq = &qp->req.sq;
@@ -343,6 +354,8 @@ void rn_req_retire(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)
 
 		rn_cq_push(qp->dev, qp->send_cq, qp, now, &c);
 	}
+	if (qp->tallies)
+		tally_request(qp, opcode, status, wqe->length);
 }
 
 void rn_req_fail_head(struct rn_qp *qp, rn_ns now, enum rn_wc_status status)

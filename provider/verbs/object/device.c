@@ -177,11 +177,17 @@ static int grow(struct rnp_hca *hca, struct table *t, uint32_t count,
 int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind)
 {
 	static const uint32_t limit[RNP_HCA_KINDS] = {
-		[RNP_HCA_AH] = RNP_AH_MAX, [RNP_HCA_QP] = RNP_QP_MAX,
-		[RNP_HCA_CQ] = RNP_CQ_MAX, [RNP_HCA_PD] = RNP_PD_MAX,
-		[RNP_HCA_MR] = RNP_MR_MAX, [RNP_HCA_MCAST_GRP] = RNP_MCAST_GRP_MAX,
-		[RNP_HCA_MW] = RNP_MW_MAX, [RNP_HCA_SRQ] = RNP_SRQ_MAX,
-		[RNP_HCA_WQ] = RNP_WQ_MAX, [RNP_HCA_RWQ_TABLE] = RNP_RWQ_TABLE_MAX,
+		[RNP_HCA_AH] = RNP_AH_MAX,
+		[RNP_HCA_QP] = RNP_QP_MAX,
+		[RNP_HCA_CQ] = RNP_CQ_MAX,
+		[RNP_HCA_PD] = RNP_PD_MAX,
+		[RNP_HCA_MR] = RNP_MR_MAX,
+		[RNP_HCA_MCAST_GRP] = RNP_MCAST_GRP_MAX,
+		[RNP_HCA_MW] = RNP_MW_MAX,
+		[RNP_HCA_SRQ] = RNP_SRQ_MAX,
+		[RNP_HCA_WQ] = RNP_WQ_MAX,
+		[RNP_HCA_RWQ_TABLE] = RNP_RWQ_TABLE_MAX,
+		[RNP_HCA_COMP_CNTR] = RNP_COMP_CNTR_MAX,
 	};
 	uint32_t count = hca->count[kind] + 1;
 	int rc = 0;

@@ -35,6 +35,7 @@ enum {
 	/* maximum number of WQs: a quarter of the QPNs of a process */
 	RNP_WQ_MAX = 16384,
 	RNP_RWQ_TABLE_MAX = 16384,
+	RNP_COMP_CNTR_MAX = 16384,
 	/* maximum size of a table of WQs: log2 of 512 entries */
 	RNP_RWQ_TABLE_LOG_MAX = 9,
 	RNP_COMP_VECTORS = 1,
@@ -63,6 +64,7 @@ enum rnp_hca_kind {
 	RNP_HCA_MW,
 	RNP_HCA_WQ,
 	RNP_HCA_RWQ_TABLE,
+	RNP_HCA_COMP_CNTR,
 	RNP_HCA_KINDS
 };
 

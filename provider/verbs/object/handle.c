@@ -12,6 +12,7 @@
 #include "pd.h"
 #include "provider.h"
 #include "provider/verbs/memory/mr.h"
+#include "provider/verbs/queue/comp_cntr.h"
 #include "provider/verbs/queue/cq.h"
 #include "provider/verbs/queue/qp.h"
 #include "provider/verbs/queue/srq.h"
@@ -72,6 +73,8 @@ static const struct kind kinds[RNP_KINDS] = {
 		rnp_rwq_table, offsetof(struct ibv_rwq_ind_table, ind_tbl_handle)) },
 	[RNP_KIND_FLOW] = { KIND(rnp_flow, offsetof(struct ibv_flow, handle)) },
 	[RNP_KIND_COUNTERS] = { KIND(rnp_counters, UNNUMBERED) },
+	[RNP_KIND_COMP_CNTR] = { KIND(rnp_comp_cntr,
+				      offsetof(struct rnp_abi_comp_cntr, handle)) },
 	[RNP_KIND_DMAH] = { KIND(rnp_dmah, UNNUMBERED) },
 };
 

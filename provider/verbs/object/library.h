@@ -107,6 +107,34 @@ struct rnp_abi_mr_attr {
 
 static_assert(sizeof(struct rnp_abi_mr_attr) == 64, "ibv_mr_init_attr");
 
+/* Completion counters, release 65 and later. */
+struct rnp_abi_comp_cntr {
+	struct ibv_context *context;
+	uint32_t handle;
+};
+
+struct rnp_abi_comp_cntr_caps {
+	uint64_t max_value;
+	uint32_t max_counters;
+	uint32_t supported_qp_attach_ops; /* 1 << enum rn_tally_kind */
+};
+
+enum {
+	RNP_COMP_CNTR_WRS = 0, /* counts work requests */
+	RNP_COMP_CNTR_BYTES = 1,
+};
+
+struct rnp_abi_comp_cntr_attr {
+	uint32_t comp_mask;
+	uint32_t type;
+	uint32_t flags;
+};
+
+struct rnp_abi_comp_cntr_attach {
+	uint32_t comp_mask;
+	uint32_t op_mask; /* 1 << enum rn_tally_kind */
+};
+
 /* Flag of parent domains, release 64 and later: memory that the provider allocates may be
  * shared with the host of a confidential guest (..._ALLOW_CC_UNPROTECTED_ALLOC).
  */

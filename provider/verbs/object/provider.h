@@ -67,6 +67,9 @@ struct rnp_context {
 	LIST_HEAD(, rnp_rwq_table) rwq_tables;
 	int last_rwq_table; /* number of the table that was created last */
 	uint32_t last_ah;   /* handle of the AH that was created last */
+	/* handle of the completion counter that was created last, and how many there are
+	 */
+	uint32_t last_comp_cntr, comp_cntrs;
 	struct rnp_handle_table handles;
 	/* The context was closed. Its memory remains, because objects that the program
 	 * did not destroy still refer to it.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comp_cntr.h"
 #include "cq.h"
 #include "post.h"
 #include "provider/engine/trace_points.h"
@@ -775,6 +776,8 @@ static void leave_to_others(struct rnp_qp *qp)
 		before->block = qp->block;
 		before->resources = qp->resources;
 		before->reads = qp->reads;
+		before->counting = qp->counting;
+		qp->counting = NULL;
 		qp->block = (struct rnp_buffer){ 0 };
 		qp->resources = qp->reads = NULL;
 	}
@@ -800,6 +803,7 @@ void rnp_qp_detach(struct rnp_qp *qp)
 	rnp_engine_send_last(e);
 	rnp_engine_settle(e, qp->base.qp.qp_num);
 	leave_all_groups(qp);
+	rnp_comp_cntr_detach(qp);
 	rnp_engine_retire_qp(e, qp->core, qp->stats);
 	rn_qp_destroy(rnp_engine_dev(e), qp->core);
 	if (has_sockets(qp))

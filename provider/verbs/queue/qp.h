@@ -17,6 +17,7 @@ struct rn_netdev;
 struct rn_qp;
 struct rn_qp_attr;
 struct rnp_context;
+struct rnp_counting;
 struct rnp_rss;
 struct rnp_rwq_table;
 struct rnp_wq;
@@ -53,6 +54,10 @@ struct rnp_qp {
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
 	/* number of flow rules of this QP; guarded by the engine lock */
 	unsigned flows;
+	/* completion counters of the QP, or NULL; in the handle that has @block; guarded
+	 * by the engine lock
+	 */
+	struct rnp_counting *counting;
 	struct rnp_xrcd *xrcd; /* XRC domain of an XRC target QP, or NULL */
 	struct rnp_wq *wq;     /* the WQ that this hidden QP implements, or NULL */
 	/* table of WQs to which RSS distributes frames; or NULL */
