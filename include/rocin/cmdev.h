@@ -92,4 +92,23 @@ enum {
 	RN_CMDEV_NAME_LEN = sizeof(RN_CMDEV_NAME) - 1 + 16
 };
 
+/* A command that <rdma/rdma_user_cm.h> of Linux 6.1 does not have: queues an event of the
+ * program's own for an id. librdmacm of release 61 and later ends rdma_resolve_addrinfo()
+ * with it.
+ */
+enum {
+	RN_CMDEV_WRITE_CM_EVENT = 24,
+	/* values of rn_cmdev_write_cm_event.event */
+	RN_CMDEV_EVENT_USER = 18,
+	RN_CMDEV_EVENT_INTERNAL = 19,
+};
+
+struct rn_cmdev_write_cm_event {
+	uint32_t id;
+	uint32_t reserved;
+	uint32_t event;
+	uint32_t status;
+	uint8_t arg[8]; /* given back with the event */
+};
+
 #endif /* RN_CMDEV_H */

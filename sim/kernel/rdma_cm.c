@@ -356,6 +356,10 @@ static const struct kind {
 	ID(BIND, struct rdma_ucm_bind),
 	ID(RESOLVE_ADDR, struct rdma_ucm_resolve_addr),
 	BOTH(JOIN_MCAST, struct rdma_ucm_join_mcast),
+	[RN_CMDEV_WRITE_CM_EVENT] = {
+		.has_id = true,
+		.id_at = offsetof(struct rn_cmdev_write_cm_event, id),
+	},
 #undef ID
 #undef ANSWER
 #undef BOTH

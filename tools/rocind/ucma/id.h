@@ -9,6 +9,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "ports.h"
+#include "rocin/cmdev.h"
 #include "rocin/netdev.h"
 #include "rocin/random.h"
 #include "transport/container/list.h"
@@ -46,6 +47,8 @@ enum rnd_event_type {
 	RND_EV_MULTICAST_ERROR,
 	RND_EV_ADDR_CHANGE,
 	RND_EV_TIMEWAIT_EXIT,
+	RND_EV_USER = RN_CMDEV_EVENT_USER,
+	RND_EV_INTERNAL = RN_CMDEV_EVENT_INTERNAL,
 };
 
 /* Q_Key of datagram QPs (RDMA_UDP_QKEY). */
@@ -248,6 +251,7 @@ union rnd_command {
 	struct rdma_ucm_bind bind;
 	struct rdma_ucm_resolve_addr resolve_addr;
 	struct rdma_ucm_join_mcast join_mcast;
+	struct rn_cmdev_write_cm_event write_cm_event;
 };
 
 int rnd_call_answer(struct rnd_call *c, const void *data, size_t len);

@@ -661,6 +661,26 @@ static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 	return 0;
 }
 
+/* Queues an event of the program's own, which gets it as any other. */
+static int cmd_write_cm_event(struct rnd_call *c, const union rnd_command *in)
+{
+	const struct rn_cmdev_write_cm_event *cmd = &in->write_cm_event;
+	struct rnd_event *ev;
+	struct rnd_id *id;
+	int rc;
+
+	if (cmd->event != RND_EV_USER && cmd->event != RND_EV_INTERNAL)
+		return -EINVAL;
+	rc = rnd_id_find(c->ch, cmd->id, &id);
+	if (rc)
+		return rc;
+	ev = rnd_event_queue(id, (enum rnd_event_type)cmd->event, (int)cmd->status);
+	if (!ev)
+		return -ENOMEM;
+	memcpy(&ev->resp.param, cmd->arg, sizeof(cmd->arg));
+	return 0;
+}
+
 /* ---- Commands about multicast groups ---- */
 
 /* On RoCE a multicast group is an IP multicast group. Joining it requires only an
@@ -807,6 +827,8 @@ static const struct {
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = { rnd_cmd_resolve_addr, 0 },
 	[RDMA_USER_CM_CMD_JOIN_MCAST] = { cmd_join_mcast,
 					  sizeof(struct rdma_ucm_create_id_resp) },
+	/* The command before, RESOLVE_IB_SERVICE, asks an SA, which RoCE does not have. */
+	[RN_CMDEV_WRITE_CM_EVENT] = { cmd_write_cm_event, 0 },
 };
 
 int rnd_ucma_command(struct rnd_call *c)

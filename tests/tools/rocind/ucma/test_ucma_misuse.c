@@ -77,7 +77,46 @@ static void each_command_of_no_use_gives_the_kernels_errno(void **state)
 			fail_msg("%s: %d and %d, not %d and %d", commands[cmd].name, none,
 				 idle, commands[cmd].none, commands[cmd].idle);
 	}
-	assert_int_equal(command(net, ch, CMD_COUNT, &net, 0, NULL, 0), -EINVAL);
+	/* RESOLVE_IB_SERVICE asks an SA, which RoCE does not have. */
+	assert_int_equal(command(net, ch, CMD_COUNT, &net, 0, NULL, 0), -ENOSYS);
+	assert_int_equal(command(net, ch, RN_CMDEV_WRITE_CM_EVENT + 1, &net, 0, NULL, 0),
+			 -EINVAL);
+	rnd_ucma_close(ch, net->now);
+}
+
+static void the_programs_own_events_come_back_with_their_argument(void **state)
+{
+	struct net *net = *state;
+	struct rnd_ucma_channel *ch = open_channel(net, 0), *other = open_channel(net, 0);
+	struct rn_cmdev_write_cm_event in = { .id = create_id(net, ch, 7, RDMA_PS_TCP),
+					      .event = RN_CMDEV_EVENT_INTERNAL,
+					      .status = 5,
+					      .arg = "resolve" };
+	struct rdma_ucm_event_resp resp;
+
+	assert_int_equal(
+		command(net, ch, RN_CMDEV_WRITE_CM_EVENT, &in, sizeof(in), NULL, 0), 0);
+	resp = event(net, ch, RN_CMDEV_EVENT_INTERNAL);
+	assert_int_equal(resp.uid, 7);
+	assert_int_equal(resp.id, in.id);
+	assert_int_equal(resp.status, 5);
+	assert_memory_equal(&resp.param, in.arg, sizeof(in.arg));
+	no_event(net, ch);
+	/* Events of connections are not the program's to make, nor those of others' ids.
+	 */
+	assert_int_equal(
+		command(net, other, RN_CMDEV_WRITE_CM_EVENT, &in, sizeof(in), NULL, 0),
+		-EINVAL);
+	in.event = RND_EV_ESTABLISHED;
+	assert_int_equal(
+		command(net, ch, RN_CMDEV_WRITE_CM_EVENT, &in, sizeof(in), NULL, 0),
+		-EINVAL);
+	in.event = RN_CMDEV_EVENT_USER;
+	in.id = NO_SUCH_ID;
+	assert_int_equal(
+		command(net, ch, RN_CMDEV_WRITE_CM_EVENT, &in, sizeof(in), NULL, 0),
+		-ENOENT);
+	rnd_ucma_close(other, net->now);
 	rnd_ucma_close(ch, net->now);
 }
 
@@ -345,6 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, ucma_kit_setup, ucma_kit_teardown)
 		TEST(each_command_of_no_use_gives_the_kernels_errno),
+		TEST(the_programs_own_events_come_back_with_their_argument),
 		TEST(each_option_works_or_is_refused),
 		TEST(a_path_of_the_programs_own_is_a_route),
 		TEST(ack_timeouts_are_for_reliable_connections),
