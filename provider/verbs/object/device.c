@@ -387,7 +387,7 @@ int rnp_query_device_ex(struct ibv_context *context,
 		 */
 		.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
 		.odp_caps.per_transport_caps = {
-			.rc_odp_caps = rc,
+			.rc_odp_caps = rc | RNP_ODP_FLUSH | RNP_ODP_ATOMIC_WRITE,
 			.uc_odp_caps = any | IBV_ODP_SUPPORT_WRITE,
 			.ud_odp_caps = any,
 		},

@@ -155,6 +155,9 @@ enum {
 	RNP_ACCESS_FLUSH_GLOBAL = 1 << 8,     /* IBV_ACCESS_FLUSH_GLOBAL */
 	RNP_ACCESS_FLUSH_PERSISTENT = 1 << 9, /* IBV_ACCESS_FLUSH_PERSISTENT */
 	RNP_QP_EX_WITH_FLUSH = 1 << 11,	      /* IBV_QP_EX_WITH_FLUSH */
+	/* of enum ibv_odp_transport_cap_bits, later still */
+	RNP_ODP_FLUSH = 1 << 6,
+	RNP_ODP_ATOMIC_WRITE = 1 << 7,
 };
 #define IBV_WR_FLUSH RNP_WR_FLUSH
 #define IBV_WC_FLUSH RNP_WC_FLUSH

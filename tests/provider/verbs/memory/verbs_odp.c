@@ -116,6 +116,8 @@ static void the_device_says_what_can_be_paged(void **state)
 	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &attr), 0);
 	assert_int_equal(odp->general_caps, IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
 	assert_int_equal(odp->per_transport_caps.rc_odp_caps & rc, rc);
+	/* IBV_ODP_SUPPORT_FLUSH and ..._ATOMIC_WRITE, which newer headers have */
+	assert_int_equal(odp->per_transport_caps.rc_odp_caps >> 6, 3);
 	assert_int_equal(odp->per_transport_caps.uc_odp_caps & IBV_ODP_SUPPORT_WRITE,
 			 IBV_ODP_SUPPORT_WRITE);
 	assert_int_equal(odp->per_transport_caps.ud_odp_caps & IBV_ODP_SUPPORT_RECV,

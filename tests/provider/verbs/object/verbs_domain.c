@@ -508,7 +508,7 @@ static void wrong_attributes_are_refused(void **state)
 		{ .pd = NULL },
 		{ .pd = foreign },
 		{ .pd = k->pd, .td = foreign_td },
-		{ .pd = k->pd, .comp_mask = 1 << 2 },
+		{ .pd = k->pd, .comp_mask = 1 << 3 },
 		{ .pd = k->pd, .comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS },
 		{ .pd = k->pd,
 		  .comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS,
