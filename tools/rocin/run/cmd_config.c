@@ -91,6 +91,7 @@ static const struct variable {
 	{ "ROCIN_GSO",            "on",                "several packets per system call" },
 	{ "ROCIN_LOCAL",          "auto",              "packets to processes of this host through shared memory" },
 	{ "ROCIN_NEIGHBOURS",     "user",              "whose packets count among those sent on this host" },
+	{ "ROCIN_PEER_INFO",      "on",                "whether other hosts that ask are told of this Rocin" },
 	{ "ROCIN_IO",             "auto",              "whether packets are moved by io_uring" },
 	{ "ROCIN_CPU",            "auto",              "which vector instructions are used" },
 	{ "ROCIN_ICRC",           "solve",             "what to do with unguessable IPv4 identifications" },
