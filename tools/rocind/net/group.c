@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "rocin/gid.h"
-#include "rocin/peer_info.h"
 #include "rocin/icrc.h"
+#include "rocin/peer_info.h"
 #include "rocin/wire.h"
 #include "transport/io/host/clock.h"
 #include "transport/io/host/gid_sockaddr.h"
