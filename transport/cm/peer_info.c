@@ -75,8 +75,11 @@ static void read_version(char *to, const uint8_t *from)
 {
 	unsigned i;
 
-	for (i = 0; i < RN_PEER_VERSION_LEN - 1 && from[i]; i++)
-		to[i] = from[i] > ' ' && from[i] < 0x7f ? (char)from[i] : '?';
+	for (i = 0; i < RN_PEER_VERSION_LEN - 1 && from[i]; i++) {
+		to[i] = '?';
+		if (from[i] > ' ' && from[i] < 0x7f)
+			memcpy(&to[i], &from[i], 1);
+	}
 	to[i] = '\0';
 }
 
