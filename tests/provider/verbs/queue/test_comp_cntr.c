@@ -23,6 +23,10 @@ enum {
 static char bytes[2][LEN];
 static struct ibv_mr *mrs[2];
 
+/* Counters that the test has made, and may have destroyed. */
+static struct rnp_abi_comp_cntr *made[2 * RN_TALLY_COUNT];
+static unsigned made_count;
+
 static struct rnp_abi_comp_cntr *new_counter(unsigned n, uint32_t type)
 {
 	struct rnp_abi_comp_cntr_attr attr = { .type = type };
@@ -30,6 +34,8 @@ static struct rnp_abi_comp_cntr *new_counter(unsigned n, uint32_t type)
 		rnp_create_comp_cntr(&vverbs_devices[n].ctx.base, &attr);
 
 	assert_non_null(c);
+	assert_true(made_count < RN_ARRAY_SIZE(made));
+	made[made_count++] = c;
 	return c;
 }
 
@@ -61,6 +67,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	for (unsigned n = 0; n < 2; n++) {
+		if (vverbs_devices[n].qp)
+			assert_int_equal(rnp_destroy_qp(vverbs_devices[n].qp), 0);
+		vverbs_devices[n].qp = NULL;
+	}
+	while (made_count > 0)
+		(void)rnp_destroy_comp_cntr(made[--made_count]);
 	for (unsigned n = 0; n < 2; n++) {
 		if (mrs[n])
 			(void)rnp_dereg_mr((struct rnp_abi_mr *)mrs[n]);
