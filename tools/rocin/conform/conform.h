@@ -182,6 +182,9 @@ int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l);
 
 void rn_live_set_ops(struct rn_live_target *t);
 
+/* Returns the time of CLOCK_MONOTONIC. */
+rn_ns rn_conform_now(void);
+
 /* Connects to a new process of the agent after the old one was lost. If no agent answers,
  * sets is_gone and returns false.
  */

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "conform.h"
 #include "rocin/cqe.h"
@@ -25,66 +24,11 @@ enum {
 
 static rn_ns now(void *ctx)
 {
-	struct timespec t;
-
 	(void)ctx;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (rn_ns)t.tv_sec * 1000000000 + (rn_ns)t.tv_nsec;
-}
-
-/* ------------------------------------------------------------ requests to the agent */
-/* Notes that the agent was lost: it has not answered the request @word, or its answer is
- * invalid.
- */
-static void lose_agent(struct rn_live_target *t, const char *word, int rc)
-{
-	/* what the agent was doing; except for "begin", the word of the request says it
-	 */
-	const char *doing = strcmp(word, "begin") == 0 ? "destroying the objects" : word;
-
-	t->is_lost = true;
-	if (rc == -ETIMEDOUT)
-		snprintf(t->lost, sizeof(t->lost), "a call did not return: %s", doing);
-	else if (rc == -EPROTO)
-		snprintf(t->lost, sizeof(t->lost), "the agent answered nonsense: %s",
-			 doing);
-	else
-		snprintf(t->lost, sizeof(t->lost), "the agent died: %s", doing);
-}
-
-int rn_live_ask(struct rn_live_target *t, struct rn_conform_line *l)
-{
-	char word[sizeof(l->word)];
-	int rc;
-
-	memcpy(word, l->word, sizeof(word));
-	if (t->is_lost)
-		return -EPIPE;
-	rc = rn_conform_send(&t->wire, l);
-	if (!rc)
-		rc = rn_conform_receive(&t->wire, l, (int)t->options.call_ms);
-	if (!rc && !strcmp(l->word, "no") && l->count == 1 && l->n[0] & 0xfff)
-		return -(int)(l->n[0] & 0xfff);
-	if (!rc && strcmp(l->word, "ok") != 0)
-		rc = -EPROTO;
-	if (rc)
-		lose_agent(t, word, rc);
-	return rc;
+	return rn_conform_now();
 }
 
 /* -------------------------------------------------------------- trace of a scenario */
-void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what)
-{
-	struct rn_live_trace *trace = &t->trace;
-	size_t left = sizeof(trace->text) - trace->used;
-	int n = snprintf(trace->text + trace->used, left, "%8.3f ms  %s %s\n",
-			 (double)(now(t) - trace->began) / 1e6, arrow, what);
-
-	if (n > 0 && (size_t)n < left)
-		trace->used += (size_t)n;
-	trace->text[trace->used] = '\0';
-}
-
 static void trace_packet(struct rn_live_target *t, const char *arrow,
 			 const struct rn_scene_packet *p)
 {
@@ -111,14 +55,7 @@ static void trace_event(struct rn_live_target *t, const struct rn_scene_event *e
 	rn_live_trace_add(t, "  ", text);
 }
 
-const char *rn_live_target_trace(const struct rn_live_target *t)
-{
-	return t->trace.text;
-}
-
-/* Asks the agent for one completion or event, and stores it. Returns false if there is
- * none.
- */
+/* Gets one completion or event from the agent. Returns false if there is none. */
 static bool take_one(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "poll" };
