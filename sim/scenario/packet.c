@@ -398,7 +398,6 @@ struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
  * 12.6 and 12.7 (messages).
  */
 enum {
-	PEER_ID = 0x0a000001,
 	PEER_QPN = 0x91,
 	PORT = 7174,
 	PRIVATE_LETTERS = 8,
@@ -406,6 +405,7 @@ enum {
 	BY_DEVICE = 1,
 };
 
+/* GUID of the peer in run 0; those of the next runs are each 0x100 higher. */
 #define PEER_GUID UINT64_C(0x0200000000000099)
 #define PEER_TID UINT64_C(0x7e57000000000000)
 
@@ -557,11 +557,6 @@ static void put_bits(uint8_t *mad, const struct place *at, uint64_t value)
 }
 
 /* ---------------------------------------------------------- state of a connection */
-uint32_t rn_scene_peer_id(unsigned conn)
-{
-	return PEER_ID + conn;
-}
-
 static uint32_t peer_qpn(unsigned conn)
 {
 	return PEER_QPN + conn;
@@ -647,7 +642,6 @@ static uint64_t usual(const struct rn_scn_object *o, const struct rn_scene_conn 
 		{ RN_F_CLASS, RN_MAD_CLASS_CM },
 		{ RN_F_VERSION, RN_MAD_CM_VERSION },
 		{ RN_F_METHOD, RN_MAD_SEND },
-		{ RN_F_GUID, PEER_GUID },
 		{ RN_F_RESP, 4 },
 		{ RN_F_DEPTH, 2 },
 		{ RN_F_REMOTE_TIMEOUT, 20 },
@@ -671,7 +665,9 @@ static uint64_t usual(const struct rn_scn_object *o, const struct rn_scene_conn 
 	case RN_F_ATTR_NUMBER:
 		return l->opcode;
 	case RN_F_LOCAL:
-		return rn_scene_peer_id(l->subject);
+		return rn_scene_peer_id(conn->run, l->subject);
+	case RN_F_GUID:
+		return PEER_GUID + ((uint64_t)conn->run << 8);
 	case RN_F_REMOTE:
 		return conn->device_id;
 	case RN_F_SERVICE:
@@ -874,8 +870,8 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 	want(&w, RN_F_METHOD, RN_MAD_SEND);
 	want(&w, RN_F_PRIVATE, 0);
 	if (find_place(m->places, RN_F_REMOTE))
-		want(&w, RN_F_REMOTE, rn_scene_peer_id(l->subject));
-	/* The sender's ID is not compared in a REJ, because a request may be rejected
+		want(&w, RN_F_REMOTE, rn_scene_peer_id(conn->run, l->subject));
+	/* A REJ is not checked for the sender's ID, because a request may be rejected
 	 * before the sender has an ID.
 	 */
 	if (conn->device_id && l->opcode != RN_CM_REJ &&

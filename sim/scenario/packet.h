@@ -30,6 +30,11 @@ struct rn_scene_names {
 	uint64_t va[RN_SCN_MRS];    /* first address of each region, as peers give it */
 	/* Added to all ACK timeout codes: not 0 in a second run with slower timers. */
 	uint8_t slower;
+	/* Number of the run, below RN_SCENE_RUNS. It is in the communication IDs and the
+	 * GUID of the peer, so that a live device does not take the peer for that of an
+	 * earlier run, whose connections may still be in time-wait.
+	 */
+	uint32_t run;
 };
 
 /* A packet that was sent or received. */
@@ -89,12 +94,27 @@ struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
 /* ---------------------------------------------------------------- CM messages */
 enum {
 	RN_SCENE_MAD_KINDS = RN_CM_APR - RN_CM_REQ + 1,
+	RN_SCENE_RUNS = 1 << 20,
+	/* Communication ID of the first connection in run 0. Those of a run follow each
+	 * other, and the next run has the next ones.
+	 */
+	RN_SCENE_PEER_ID = 0x0a000001,
+	/* What the program on the device offers, unless a line says otherwise: number of
+	 * its queue pair of the first connection, responder resources, initiator depth,
+	 * retry counts.
+	 */
+	RN_SCENE_CM_QPN = 0x31,
+	RN_SCENE_CM_RESP = 4,
+	RN_SCENE_CM_DEPTH = 2,
+	RN_SCENE_CM_RETRY = 7,
+	RN_SCENE_CM_RNR_RETRY = 6,
 };
 
 /* What the peer and the device have sent on a connection so far. Later packets of the
  * connection depend on it.
  */
 struct rn_scene_conn {
+	uint32_t run;	    /* rn_scene_names.run */
 	uint32_t device_id; /* the device's communication ID; 0: not known yet */
 	uint32_t device_qpn;
 	uint32_t said; /* number of messages that the peer has sent on the connection */
@@ -104,8 +124,19 @@ struct rn_scene_conn {
 	uint8_t last[2][RN_SCENE_MAD_KINDS][RN_MAD_LEN];
 };
 
-/* Returns the peer's communication ID of a connection. */
-uint32_t rn_scene_peer_id(unsigned conn);
+/* Returns the peer's communication ID of connection @conn. */
+static inline uint32_t rn_scene_peer_id(uint32_t run, unsigned conn)
+{
+	return RN_SCENE_PEER_ID + run * RN_SCN_CONNS + conn;
+}
+
+/* Returns true if @id is a communication ID of the peer in another run than @run. */
+static inline bool rn_scene_is_of_other_run(uint32_t run, uint32_t id)
+{
+	uint32_t of = (id - RN_SCENE_PEER_ID) / RN_SCN_CONNS;
+
+	return of < RN_SCENE_RUNS && of != run;
+}
 
 /* Returns the service ID in the REQ of a connection. */
 uint64_t rn_scene_service(const struct rn_scn_object *conn);

@@ -39,8 +39,12 @@ struct rn_scene_cm_event {
 	uint8_t type; /* enum rn_cm_event_type */
 	/* Index of the connection; not set in events of new requests. */
 	uint8_t conn;
-	uint32_t remote_id; /* communication ID of the peer */
+	uint32_t remote_id; /* communication ID of the peer; 0: not told */
 	int status;
+	/* The device does not tell its program the private data, or the additional
+	 * information, of this event, so they cannot be compared.
+	 */
+	bool hides_data, hides_ari;
 	uint32_t data_len, ari_len;
 	uint8_t data[RN_CM_DATA_MAX];
 };
@@ -56,7 +60,14 @@ struct rn_scene_cm_ops {
 	 * such connection.
 	 */
 	const struct rn_cm_info *(*info)(void *ctx, unsigned conn);
+	/* info() does not tell rn_cm_info.state */
+	bool hides_state;
+	/* NULL: the counters cannot be read. */
 	bool (*counter)(void *ctx, enum rn_cm_stat stat, uint64_t *value);
+	/* Returns true if a packet that no line expects is no mistake. NULL: every packet
+	 * is one.
+	 */
+	bool (*is_spare)(void *ctx, const struct rn_scene_packet *p);
 };
 
 /* Functions of a device under test. All QPs use two completion queues: @queue 0 for
@@ -108,14 +119,17 @@ struct rn_scene_ops {
 	 * lost.
 	 */
 	bool (*lost)(void *ctx, char *what, size_t what_len);
-	/* Both in ns, and 0 in virtual time. @slack: how much too early or too late
-	 * packets and events may come in real time. @quiet: the longest time that one
-	 * line waits in real time.
+	/* Returns the longest time that line @l waits before it is executed. NULL, in
+	 * virtual time: a line waits as long as it says.
 	 */
-	rn_ns slack, quiet;
-	/* In real time a scenario may fail because the tester was too late. These
-	 * functions run it a second time, with longer timers. NULL: there is no second
-	 * run.
+	rn_ns (*longest)(void *ctx, const struct rn_scn_line *l);
+	/* In ns: by how much packets and events may come too early or too late. It is 0
+	 * in virtual time.
+	 */
+	rn_ns slack;
+	/* In real time: functions for a second run, with longer timers, of a scenario
+	 * that has failed, because the tester may have been too late. NULL: there is no
+	 * second run.
 	 */
 	const struct rn_scene_ops *slower;
 };

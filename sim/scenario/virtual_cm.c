@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum {
-	QPN = 0x31, /* QPN of the program's queue pair of connection 0 */
 	PSN = 0x131,
 };
 
@@ -181,15 +180,17 @@ static void fill(const struct rn_virtual_cm *v, const struct rn_scn_line *l,
 	g->route = route_of(v, l);
 	g->offer = (struct rn_cm_offer){
 		.ca_guid = GUID,
-		.qpn = (uint32_t)rn_scn_get(l, RN_F_QPN, QPN + l->subject),
+		.qpn = (uint32_t)rn_scn_get(l, RN_F_QPN,
+					    (uint64_t)RN_SCENE_CM_QPN + l->subject),
 		.psn = (uint32_t)rn_scn_get(l, RN_F_PSN, PSN + l->subject),
 		.qkey = (uint32_t)rn_scn_get(l, RN_F_QKEY, 0),
 		.transport = (uint8_t)rn_scn_get(l, RN_F_TRANSPORT, 0),
 		.ext_transport = (uint8_t)rn_scn_get(l, RN_F_EXT, 0),
-		.resp_res = (uint8_t)rn_scn_get(l, RN_F_RESP, 4),
-		.init_depth = (uint8_t)rn_scn_get(l, RN_F_DEPTH, 2),
-		.retry_count = (uint8_t)rn_scn_get(l, RN_F_RETRY, 7),
-		.rnr_retry_count = (uint8_t)rn_scn_get(l, RN_F_RNR_RETRY, 6),
+		.resp_res = (uint8_t)rn_scn_get(l, RN_F_RESP, RN_SCENE_CM_RESP),
+		.init_depth = (uint8_t)rn_scn_get(l, RN_F_DEPTH, RN_SCENE_CM_DEPTH),
+		.retry_count = (uint8_t)rn_scn_get(l, RN_F_RETRY, RN_SCENE_CM_RETRY),
+		.rnr_retry_count =
+			(uint8_t)rn_scn_get(l, RN_F_RNR_RETRY, RN_SCENE_CM_RNR_RETRY),
 	};
 	fill_data(v, l, g);
 }

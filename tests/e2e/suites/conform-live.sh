@@ -23,23 +23,8 @@ if [ -n "$own_network" ]; then
 		ip -6 addr add 2001:db8::2/128 dev lo nodad && ipv6=+2001:db8::1
 fi
 
-# agent_address N: that of an agent; the first has an IPv6 address, too
-agent_address() {
-	echo "127.$((20 + 16 * $1 + $$ / 65536 % 16)).$(($$ / 256 % 256)).$(($$ % 256))"
-}
-agents=()
-start_agent() {
-	local at
-	at=$(agent_address "$1")
-	[ "$1" != 0 ] || at=$at$ipv6
-	local netdev=("--netdev=lo:$at")
-	[ "$1" = 0 ] || netdev=(--netdev "lo:$at")
-	rocin conform --agent "${netdev[@]}" >"$work/agent$1" 2>&1 &
-	agents[$1]=$!
-	pids+=("$!")
-	wait_for grep -q '^listening' "$work/agent$1" ||
-		fail "agent: $(cat "$work/agent$1")"
-}
+# shellcheck source=conform_lib.sh
+. "$here/conform_lib.sh"
 
 # expect_2 TEXT COMMAND...: it ends with 2 and says so in one line
 expect_2() {
@@ -64,7 +49,9 @@ python3 - "$first" <<'PY' || fail "rubbish: $(cat "$work/agent0")"
 import random, socket, sys
 words = {'hello': 1, 'begin': 7, 'mr': 4, 'mw': 2, 'srq': 3, 'qp': 8, 'modify': 20, 'unmap': 1, 'post': 16,
          'bind': 9, 'recv': 5, 'srecv': 5, 'limit': 2, 'group': 2, 'poll': 0, 'query': 1,
-         'memory': 3, 'dereg': 1, 'arm': 2, 'frob': 2}
+         'memory': 3, 'dereg': 1, 'arm': 2, 'frob': 2, 'listen': 4, 'unlisten': 1, 'take': 1,
+         'connect': 10, 'accept': 10, 'ready': 1, 'reject': 2, 'established': 1, 'disconnect': 1,
+         'close': 1, 'told': 1}
 numbers = [0, 1, 2, 3, 4, 7, 8, 9, 10, 16, 64, 4096, 0xffff, 1 << 31, (1 << 32) - 1,
            1 << 63, (1 << 64) - 1]
 draw = random.Random(4791)
@@ -96,34 +83,28 @@ for i in range(4000):
         text = ' '.join([word] + ['%x' % draw.choice(numbers) for _ in range(count)])
     answer = ask(f, text)
     assert answer.startswith(('ok', 'no ')), (i, text, answer)
-assert ask(f, 'hello 3').startswith('ok 3 ')
+assert ask(f, 'hello 4').startswith('ok 4 ')
 PY
 
-# The suite, dealt out.
-mapfile -t files < <(find "$suite" -name '*.scn' | LC_ALL=C sort)
-testers=()
-for n in $(seq 0 $((shares - 1))); do
-	share=()
-	for i in "${!files[@]}"; do
-		if grep -q '^device ipv6' "${files[i]}"; then
-			[ "$n" = 0 ] && share+=("${files[i]}")
-		elif [ $((i % shares)) = "$n" ]; then
-			share+=("${files[i]}")
-		fi
+# The suite, dealt out; but for connections, which conform-connections.sh plays.
+mapfile -t files < <(find "$suite" -name '*.scn' -not -path '*/N-connections/*' | LC_ALL=C sort)
+start_testers() {
+	for n in $(seq 0 $((shares - 1))); do
+		share=()
+		for i in "${!files[@]}"; do
+			if grep -q '^device ipv6' "${files[i]}"; then
+				[ "$n" = 0 ] && share+=("${files[i]}")
+			elif [ $((i % shares)) = "$n" ]; then
+				share+=("${files[i]}")
+			fi
+		done
+		own=()
+		[ "$n" != 0 ] || [ -z "$ipv6" ] || own=(--address 2001:db8::2)
+		start_tester "$n" "${own[@]}" "${share[@]}"
 	done
-	own=()
-	[ "$n" != 0 ] || [ -z "$ipv6" ] || own=(--address 2001:db8::2)
-	timeout 1800 rocin conform --target "$(agent_address "$n")" "${own[@]}" --slack 10000 \
-		--junit "$work/$n.xml" "${share[@]}" >"$work/report$n" &
-	testers+=("$!")
-	pids+=("$!")
-done
-for n in "${!testers[@]}"; do
-	wait "${testers[n]}" || fail "status $?: $(grep -v ': skipped: ' "$work/report$n")"
-	tail -1 "$work/report$n"
-done
-cat "$work"/report? >"$work/report"
-sed -n 's|.*/scenario/\(.*\): skipped: |\1 |p' "$work/report" | LC_ALL=C sort >"$work/skips"
+}
+start_testers
+await_testers
 grep -v '^#' "$here/conform-live-skips.txt" >"$work/expected"
 if [ -z "$ipv6" ]; then
 	for file in $(grep -l '^device ipv6' "${files[@]}"); do

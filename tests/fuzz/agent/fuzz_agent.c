@@ -14,7 +14,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	GOOD_LINES = 8, /* that a scenario begins with, see below */
+	GOOD_LINES = 12, /* that a scenario begins with, see below */
 };
 
 /* The answer is there at once: both ends are ours. */
@@ -40,8 +40,17 @@ static void begin(struct script *s, int fd)
 		"qp 2 1 10 10 0 0 40 1\nqp 4 2 1 1 0 0 0 0\n",
 		"qp 9 1 10 0 0 0 0 0\nqp a 1 0 0 0 3 0 0\nqp 2 1 1 0 1 0 0 0\n",
 		"dereg 1\narm 1 0\n",
+		"listen 0 0 1c06 0\nlisten 1 1 1c06 4\npoll\npoll\npoll\npoll\npoll\n",
+		"take 0\naccept 0 0 0 0 31 4 2 7 6 6869000000000000\ntold 0\n"
+		"established 0\ndisconnect 0\nclose 0\n",
+		"connect 2 0 1c06 0 31 4 2 7 6 0\npoll\nready 2\ntold 2\npoll\n",
+		"connect 3 1 1c06 1 31 4 2 7 6 1\npoll\nreject 3 68\nunlisten 0\n",
 	};
-	uint8_t which = take8(s);
+	unsigned which = take8(s);
+
+	/* A byte that no word begins with chooses the lines about connections. */
+	if (!script_is_over(s) && *s->at & 0x80)
+		which |= (take8(s) & 0x7fu) << 8;
 
 	for (unsigned i = 0; i < GOOD_LINES; i++)
 		if (which & 1u << i)
@@ -60,6 +69,7 @@ static void serve(struct rn_agent *a, int ours, int theirs)
 		take_answer(theirs);
 	}
 	rn_agent_clear(a);
+	rn_agent_cm_close(a);
 	require(fake_objects() == 0);
 }
 
@@ -69,7 +79,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct script s = { data, data + size };
 	int fd[2];
 
-	agent = (struct rn_agent){ .ctx = fake_context() };
+	agent = (struct rn_agent){ .ctx = fake_context(),
+				   .gid_index = { 0, RN_AGENT_GID_NONE },
+				   .gid[0].raw = { [10] = 0xff, 0xff, 127, [15] = 1 } };
+	fake_fail(0);
+	require(rn_agent_cm_open(&agent));
 	require(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
 	fake_fail(take8(&s));
 	begin(&s, fd[1]);

@@ -289,6 +289,8 @@ enum {
 	SLACK_MS = 2000,
 	CALL_MS = 10000,
 	SLACK_MAX_MS = 600000,
+	LONGEST_S = 30,
+	LONGEST_MAX_S = 3600,
 };
 
 struct conform_args {
@@ -312,6 +314,7 @@ enum {
 	OPT_EXPECT,
 	OPT_PROGRESS,
 	OPT_LIST,
+	OPT_LONGEST,
 };
 
 static const struct argp_option options[] = {
@@ -343,6 +346,8 @@ static const struct argp_option options[] = {
 	  "How long a call of the target may take before it counts as one that does not "
 	  "return (default: 10000)",
 	  0 },
+	{ "longest", OPT_LONGEST, "SECONDS", 0,
+	  "Skip scenarios with connections whose timers run longer (default: 30)", 0 },
 	{ 0 },
 };
 
@@ -398,6 +403,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%s: not a number of milliseconds, 1 to %d",
 				   arg, SLACK_MAX_MS);
 		args->live.call_ms = (unsigned)number;
+		return 0;
+	case OPT_LONGEST:
+		if (!rn_read_number(arg, 1, LONGEST_MAX_S, &number))
+			argp_error(state, "%s: not a number of seconds, 1 to %d", arg,
+				   LONGEST_MAX_S);
+		args->live.longest_s = (unsigned)number;
 		return 0;
 	case ARGP_KEY_ARGS:
 		args->paths = state->argv + state->next;
@@ -602,6 +613,7 @@ int rn_cmd_conform(int argc, char **argv)
 	char *whole_bank = NULL;
 	struct conform_args args = { .live.slack_ms = SLACK_MS,
 				     .live.call_ms = CALL_MS,
+				     .live.longest_s = LONGEST_S,
 				     .paths = &whole_bank,
 				     .path_count = 1 };
 	struct rn_conform c = { 0 };

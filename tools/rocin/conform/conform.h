@@ -70,6 +70,8 @@ struct rn_live_options {
 	 * agent counts as hanging.
 	 */
 	unsigned call_ms;
+	/* Scenarios with connections whose timers run for more seconds are skipped. */
+	unsigned longest_s;
 };
 
 /* Connects to the agent and opens sockets on the addresses. Returns the target, or NULL
@@ -116,10 +118,18 @@ enum {
 	RN_LIVE_QUEUE = 256,
 	RN_LIVE_CQES = 1024,
 	RN_LIVE_TRACE = 8192, /* bytes of a trace */
-	/* added to the codes of timeouts when a scenario runs once more with slower
-	 * timers: makes timeouts 16 times as long
+	RN_LIVE_SLOWER = 4, /* added to timeout codes: makes timeouts 16 times as long */
+	/* maximum number of events of connections that have not been read */
+	RN_LIVE_CM_EVENTS = 64,
+	/* number of messages of the device that are remembered, to recognise repeats */
+	RN_LIVE_CM_NOTES = 16,
+	/* Times in ms. LONGEST: 2 T, for which the answer to a lookup is repeated; no
+	 * other timer of a device that a peer has to outlast runs as long. QUIET: if
+	 * nothing comes for this time, nothing more is expected. A device of Rocin first
+	 * repeats a message after 200 ms.
 	 */
-	RN_LIVE_SLOWER = 4,
+	RN_LIVE_CM_LONGEST_MS = 9000,
+	RN_LIVE_CM_QUIET_MS = 300,
 };
 
 /* The addresses of one family that scenarios use, and the sockets of the tester on them.
@@ -145,6 +155,15 @@ struct rn_live_trace {
  */
 void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what);
 
+/* The connections of a scenario. */
+struct rn_live_cm {
+	struct rn_scene_cm_event event[RN_LIVE_CM_EVENTS];
+	unsigned events, taken;
+	uint8_t noted[RN_LIVE_CM_NOTES][RN_MAD_LEN];
+	unsigned notes;
+	struct rn_cm_info info;
+};
+
 struct rn_live_target {
 	struct rn_scene_ops ops, slow_ops;
 	struct rn_conform_wire wire;
@@ -160,6 +179,7 @@ struct rn_live_target {
 	bool is_lost;
 	char lost[96];
 	bool is_gone; /* the target could not be reached again */
+	uint32_t run; /* number of the next run of a scenario */
 
 	/* The fields from here on are reset for each scenario. */
 	struct rn_live_side *at;
@@ -172,6 +192,7 @@ struct rn_live_target {
 	struct rn_scene_event event[RN_LIVE_QUEUE];
 	unsigned events, events_taken, comps[2];
 	bool was_too_long;
+	struct rn_live_cm cm;
 	struct rn_live_trace trace;
 };
 
@@ -184,6 +205,38 @@ void rn_live_set_ops(struct rn_live_target *t);
 
 /* Returns the time of CLOCK_MONOTONIC. */
 rn_ns rn_conform_now(void);
+
+/* ---- connections of a scenario (live_cm.c) ---- */
+extern const struct rn_scene_cm_ops rn_live_cm_ops;
+
+/* Executes a line for which rn_scn_is_cm_call() is true. Returns 0 or -errno. */
+int rn_live_cm_call(struct rn_live_target *t, const struct rn_scn_line *l);
+
+/* Adds an event of a connection, as the agent has reported it. */
+void rn_live_cm_take(struct rn_live_target *t, const struct rn_conform_line *l);
+
+/* Remembers a packet that the scenario has taken. */
+void rn_live_cm_note(struct rn_live_target *t, const struct rn_scene_packet *p);
+
+/* If the packet is about a connection of an earlier run, answers it as far as necessary
+ * and returns true.
+ */
+bool rn_live_cm_is_old(struct rn_live_target *t, const struct rn_scene_packet *p);
+
+/* Called when the agent has closed the connections of the scenario. Takes what the device
+ * sends about them, and answers it.
+ */
+void rn_live_cm_settle(struct rn_live_target *t);
+
+/* Returns the longest time that a line of a scenario with connections waits before it is
+ * executed.
+ */
+static inline rn_ns rn_live_cm_longest(const struct rn_scn_line *l)
+{
+	bool acts = l->verb == RN_SCN_MAD_IN || rn_scn_is_cm_call(l->verb);
+
+	return RN_MSEC(acts ? RN_LIVE_CM_LONGEST_MS : RN_LIVE_CM_QUIET_MS);
+}
 
 /* Connects to a new process of the agent after the old one was lost. If no agent answers,
  * sets is_gone and returns false.

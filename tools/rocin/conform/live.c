@@ -55,7 +55,8 @@ static void trace_event(struct rn_live_target *t, const struct rn_scene_event *e
 	rn_live_trace_add(t, "  ", text);
 }
 
-/* Gets one completion or event from the agent. Returns false if there is none. */
+/* Gets one completion or event, of verbs or of a connection, from the agent. Returns
+ * false if there is none. */
 static bool take_one(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "poll" };
@@ -80,6 +81,8 @@ static bool take_one(struct rn_live_target *t)
 		trace_wc(t, &t->wc[queue][(t->wcs[queue] - 1) % RN_LIVE_QUEUE]);
 	} else if (l.n[0] == RN_CONFORM_COMP) {
 		t->comps[queue]++;
+	} else if (l.n[0] == RN_CONFORM_CM_EVENT) {
+		rn_live_cm_take(t, &l);
 	} else if (l.n[0] == RN_CONFORM_EVENT &&
 		   t->events - t->events_taken < RN_LIVE_QUEUE) {
 		t->event[t->events++ % RN_LIVE_QUEUE] = (struct rn_scene_event){
@@ -121,7 +124,10 @@ static const struct rn_scene_event *next_event(void *ctx)
 
 static void drop_packet(void *ctx)
 {
-	((struct rn_live_target *)ctx)->packets_taken++;
+	struct rn_live_target *t = ctx;
+
+	rn_live_cm_note(t, next_packet(t));
+	t->packets_taken++;
 }
 
 static void drop_wc(void *ctx, unsigned queue)
@@ -162,7 +168,8 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 		 * are skipped. A datagram without payload is no packet of RoCEv2: devices
 		 * send one to find out whether the port of a silent peer is open.
 		 */
-		if (is_ours(t->at, &p->flow.src) || p->len == 0)
+		if (is_ours(t->at, &p->flow.src) || p->len == 0 ||
+		    rn_live_cm_is_old(t, p))
 			continue;
 		p->at = now(t);
 		t->packets++;
@@ -191,6 +198,8 @@ static void forget_arrivals(struct rn_live_target *t)
 	t->packets_taken = t->packets;
 	t->events_taken = t->events;
 	t->comps[0] = t->comps[1] = 0;
+	t->cm.taken = t->cm.events;
+	t->cm.notes = 0;
 	for (unsigned i = 0; i < 2; i++)
 		t->wcs_taken[i] = t->wcs[i];
 }
@@ -339,6 +348,8 @@ static int make_call(void *ctx, const struct rn_scn_line *l)
 					  .count = 1,
 					  .n = { l->subject } };
 
+	if (rn_scn_is_cm_call(l->verb))
+		return rn_live_cm_call(ctx, l);
 	switch ((int)l->verb) {
 	case RN_SCN_POST:
 		return post(ctx, l);
@@ -518,7 +529,8 @@ static int begin_at_speed(struct rn_live_target *t, const struct rn_scenario *s,
 				      .group = t->at->group,
 				      .ifindex = t->at->ifindex,
 				      .peer_qpn = PEER_QPN,
-				      .slower = slower };
+				      .slower = slower,
+				      .run = t->run++ % RN_SCENE_RUNS };
 	t->s = s;
 	t->names = n;
 	rc = make_queues(t, s, &cqes);
@@ -552,9 +564,16 @@ static int begin_slower(void *ctx, const struct rn_scenario *s, struct rn_scene_
 static void end_scenario(void *ctx)
 {
 	struct rn_live_target *t = ctx;
+	size_t used = t->trace.used;
 	uint64_t cqes;
 
 	make_queues(t, t->s, &cqes);
+	if (t->s->conns && !t->is_lost)
+		rn_live_cm_settle(t);
+	/* What came after the scenario is no part of its trace. */
+	t->trace.used = used;
+	t->trace.text[used] = '\0';
+	t->names = NULL;
 }
 
 /* ---------------------------------------------------- operations for rn_scene_run() */
@@ -586,7 +605,7 @@ static void run_live_until(void *ctx, rn_ns until)
 	do {
 		take_all(t);
 		if (next_packet(t) || next_event(t) || next_wc(t, 0) || next_wc(t, 1) ||
-		    t->comps[0] || t->comps[1] || t->is_lost)
+		    rn_live_cm_ops.event(t) || t->comps[0] || t->comps[1] || t->is_lost)
 			break;
 	} while (now(t) < until && poll(p, RN_ARRAY_SIZE(p), 1) >= 0);
 	if (now(t) < until)
@@ -653,6 +672,14 @@ static bool was_lost(void *ctx, char *what, size_t what_len)
 	return true;
 }
 
+static rn_ns longest(void *ctx, const struct rn_scn_line *l)
+{
+	const struct rn_live_target *t = ctx;
+
+	return t->s->conns ? rn_live_cm_longest(l)
+			   : RN_MSEC(QUIET_MS) << t->names->slower;
+}
+
 void rn_live_set_ops(struct rn_live_target *t)
 {
 	t->ops = (struct rn_scene_ops){
@@ -675,11 +702,11 @@ void rn_live_set_ops(struct rn_live_target *t)
 		.skips = is_skipped,
 		.lost = was_lost,
 		.slack = RN_MSEC(t->options.slack_ms),
-		.quiet = RN_MSEC(QUIET_MS),
+		.longest = longest,
+		.cm = &rn_live_cm_ops,
 		.slower = &t->slow_ops,
 	};
 	t->slow_ops = t->ops;
 	t->slow_ops.slower = NULL;
 	t->slow_ops.begin = begin_slower;
-	t->slow_ops.quiet <<= RN_LIVE_SLOWER;
 }

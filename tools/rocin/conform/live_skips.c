@@ -6,6 +6,9 @@
 #include "rocin/opcode.h"
 #include "rocin/queue_pair.h"
 
+/* Q_Key of all datagram services of rdma_cm. */
+#define RDMACM_UDP_QKEY UINT64_C(0x01234567)
+
 uint64_t rn_live_cqes(const struct rn_scenario *s)
 {
 	uint64_t count = RN_LIVE_CQES;
@@ -54,6 +57,8 @@ static const char *missing_ability(uint32_t can, uint32_t needed)
 		{ RN_CONFORM_CAN_BE_OURS, "the specification leaves it open" },
 		{ RN_CONFORM_CAN_EXACT_SRQ,
 		  "the device makes an SRQ larger than asked for" },
+		{ RN_CONFORM_CAN_CONNECT,
+		  "the agent has no librdmacm that connects by this device" },
 #define X(symbol, bit, cap, ours, call, why) { RN_CONFORM_CAN_##symbol, why },
 		RN_CONFORM_OPERATIONS(X)
 #undef X
@@ -108,6 +113,8 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 {
 	const struct rn_conform_operation *op;
 
+	if (rn_scn_is_cm_call(l->verb))
+		return RN_CONFORM_CAN_CONNECT;
 	if (l->verb == RN_SCN_INJECT && is_to(l, RN_SCN_TO_GROUP))
 		return RN_CONFORM_CAN_GROUP | RN_CONFORM_CAN_HEAR_GROUP;
 	if (l->verb == RN_SCN_JOIN || is_to(l, RN_SCN_TO_GROUP))
@@ -126,8 +133,91 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 	return op ? op->ability : 0;
 }
 
-/* Returns the reason why line @l of a scenario cannot be executed by a program that uses
- * verbs, or by a tester that uses sockets; NULL if it can.
+/* Returns the reason why a program with librdmacm cannot answer a lookup as the line
+ * says, or NULL.
+ */
+static const char *why_not_answer(const struct rn_scn_line *l)
+{
+	uint64_t status = rn_scn_get(l, RN_F_CM_STATUS, RN_CM_SIDR_SUCCESS);
+
+	if (status != RN_CM_SIDR_SUCCESS && status != RN_CM_SIDR_REJECTED)
+		return "librdmacm refuses a lookup with one status alone";
+	if (status == RN_CM_SIDR_SUCCESS &&
+	    rn_scn_get(l, RN_F_QKEY, RDMACM_UDP_QKEY) != RDMACM_UDP_QKEY)
+		return "librdmacm gives all datagram services the same Q_Key";
+	return NULL;
+}
+
+/* rdma_cm asks for patience by itself: when a REQ, or a REP, comes again, and always with
+ * the same time. Returns true if line @l, a call `mra', asks for what it does anyway: it
+ * comes directly after the event about the message.
+ */
+static bool is_own_mra(const struct rn_scn_line *l)
+{
+	return rn_scn_has(l, RN_F_DELAYED) &&
+	       rn_scn_get(l, RN_F_WAIT, RN_CM_MRA_TIMEOUT) == RN_CM_MRA_TIMEOUT;
+}
+
+/* Returns the reason why a program with librdmacm cannot make the call of line @l, or
+ * NULL.
+ */
+static const char *why_not_cm_call(const struct rn_scn_line *l)
+{
+	const rn_scn_set chosen =
+		RN_F_BIT(RN_F_MTU) | RN_F_BIT(RN_F_TRANSPORT) | RN_F_BIT(RN_F_EXT);
+
+	switch ((int)l->verb) {
+	case RN_SCN_OFFER_PATH:
+	case RN_SCN_ANSWER_PATH:
+		return "librdmacm neither offers nor answers alternate paths";
+	case RN_SCN_MRA:
+		return is_own_mra(l)
+			       ? NULL
+			       : "programs with librdmacm send no MRA, rdma_cm does";
+	case RN_SCN_READY:
+		return rn_scn_has(l, RN_F_PRIVATE) ? "librdmacm sends no data in an RTU"
+						   : NULL;
+	case RN_SCN_DISCONNECT:
+		return rn_scn_has(l, RN_F_PRIVATE)
+			       ? "librdmacm sends no data in a DREQ or DREP"
+			       : NULL;
+	case RN_SCN_REJECT:
+		return rn_scn_get(l, RN_F_REASON, RN_CM_REJ_CONSUMER) ==
+				       RN_CM_REJ_CONSUMER
+			       ? NULL
+			       : "librdmacm rejects with one reason alone";
+	case RN_SCN_ANSWER:
+		return why_not_answer(l);
+	default:
+		if (rn_scn_has(l, RN_F_PSN))
+			return "librdmacm chooses the PSNs";
+		return l->given & chosen ? "librdmacm chooses path and transport" : NULL;
+	}
+}
+
+/* Returns the reason why the connections of the scenario cannot be made live, or NULL. */
+static const char *why_not_conns(const struct rn_scenario *s)
+{
+	bool calls = false;
+
+	for (unsigned i = 0; i < s->lines; i++) {
+		const struct rn_scn_line *l = &s->line[i];
+
+		if (l->verb == RN_SCN_CM_EVENT && l->name == RN_CM_EV_LAP)
+			return "librdmacm does not tell of alternate paths";
+		calls = calls || rn_scn_is_cm_call(l->verb);
+	}
+	for (unsigned i = 0; i < s->conns && calls; i++) {
+		if (rn_scn_has(&s->conn[i].line, RN_F_SERVICE))
+			return "librdmacm knows services of IP alone";
+		if (rn_scn_has(&s->conn[i].line, RN_F_LIFETIME))
+			return "librdmacm finds the lifetime of packets by itself";
+	}
+	return NULL;
+}
+
+/* Returns the reason why a program with verbs, or a socket, cannot execute the line; NULL
+ * if it can.
  */
 static const char *why_not_line(const struct rn_live_side *side,
 				const struct rn_scn_line *l)
@@ -138,7 +228,7 @@ static const char *why_not_line(const struct rn_live_side *side,
 	     l->region[RN_F_REGION] == RN_SCN_ABSOLUTE || l->value[RN_F_REGION]))
 		return "programs bind windows and regions that they have, not keys";
 	if (rn_scn_is_cm_call(l->verb))
-		return "of a program that connects, and the agent does not";
+		return why_not_cm_call(l);
 	if (l->verb == RN_SCN_HOLD)
 		return "nobody can hold back the packets of a live device";
 	if (l->verb == RN_SCN_INJECT && !rn_scn_get(l, RN_F_SPORT, 1))
@@ -168,10 +258,28 @@ static bool frees_bound(const struct rn_scenario *s)
 	return false;
 }
 
-/* Returns true if line @l of a scenario expects an error that would not occur here,
- * because its only cause are attributes that the QP does not need. The agent sets all
- * attributes of RC for XRC QPs of both kinds, and libibverbs drops those that do not
- * apply.
+/* Returns how long a scenario with connections takes if the device does all at the time
+ * that the lines say; 0: it has no connections.
+ */
+static rn_ns duration(const struct rn_scenario *s)
+{
+	rn_ns sum = 0;
+
+	for (unsigned i = 0; i < s->lines && s->conns; i++) {
+		const struct rn_scn_line *l = &s->line[i];
+		bool waits = l->verb == RN_SCN_MAD_OUT || l->verb == RN_SCN_CM_EVENT;
+		rn_ns time = l->to.ns + (rn_ns)l->to.timeouts *
+						rn_ack_timeout_ns(RN_CM_RESP_TIMEOUT);
+		rn_ns longest = rn_live_cm_longest(l);
+
+		sum += waits || time < longest ? time : longest;
+	}
+	return sum;
+}
+
+/* Returns true if the scenario expects an error that would not occur, because superfluous
+ * attributes are its only cause. Programs set all attributes of RC for XRC QPs of both
+ * kinds, and libibverbs drops those that do not apply.
  */
 static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
 {
@@ -195,6 +303,8 @@ const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scen
 
 	if (!why && (s->credits || s->exact || s->cc))
 		why = "of a device with other settings";
+	if (!why)
+		why = why_not_conns(s);
 	for (unsigned i = 0; i < s->lines && !why; i++) {
 		why = why_not_line(side, &s->line[i]);
 		needed |= line_needs(&s->line[i]);
@@ -205,5 +315,7 @@ const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scen
 		why = missing_ability(t->can, needed);
 	if (!why && frees_bound(s))
 		why = "verbs keep a region that a window is bound to";
+	if (!why && duration(s) > (rn_ns)t->options.longest_s * RN_MSEC(1000))
+		why = "its timers run for longer than --longest allows";
 	return why;
 }

@@ -539,6 +539,8 @@ struct rn_live_target *rn_live_target_open(const struct rn_live_options *o)
 		t->side[i].fd = t->side[i].other_fd = t->side[i].group_fd = -1;
 	t->at = &t->side[0];
 	t->options = *o;
+	/* a number that earlier runs of this program hardly had */
+	t->run = (uint32_t)(rn_conform_now() >> 20) % RN_SCENE_RUNS;
 	rn_live_set_ops(t);
 	if (!connect_agent(t) && !say_hello(t) && !take_addresses(t, o))
 		return t;

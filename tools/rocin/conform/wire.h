@@ -26,6 +26,21 @@
  *  dereg MR
  *  unmap MR                                        unmaps the memory, keeps the MR
  *  arm QUEUE SOLICITED
+ *
+ * Connections are made by librdmacm. CONN is the index of the connection in the scenario;
+ * UDP 1: the connection stands for the lookup of a datagram service.
+ *
+ *  listen CONN UDP PORT BACKLOG
+ *  unlisten CONN
+ *  connect CONN-FIELD...                           enum rn_conform_conn
+ *  take CONN                                       the oldest request becomes CONN
+ *  accept CONN-FIELD...
+ *  ready CONN                                      rdma_establish()
+ *  reject CONN DATA
+ *  established CONN                                rdma_notify()
+ *  disconnect CONN
+ *  close CONN                                      rdma_destroy_id()
+ *  told CONN                      ok NUMBER...     enum rn_conform_told
  */
 #ifndef RN_CONFORM_WIRE_H
 #define RN_CONFORM_WIRE_H
@@ -35,7 +50,7 @@
 #include <stdint.h>
 
 enum {
-	RN_CONFORM_VERSION = 3,
+	RN_CONFORM_VERSION = 4,
 	RN_CONFORM_PORT = 18516,
 	RN_CONFORM_NUMBERS = 40, /* maximum count of numbers in a line */
 	RN_CONFORM_LINE = 1024,	 /* bytes of a line, including the newline */
@@ -81,6 +96,10 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_BE_OURS = 1 << 11,
 	/* An SRQ has the size that was asked for; it is not rounded up. */
 	RN_CONFORM_CAN_EXACT_SRQ = 1 << 10,
+	/* librdmacm is there, and makes connections from and to the addresses of the
+	 * device.
+	 */
+	RN_CONFORM_CAN_CONNECT = 1 << 13,
 };
 
 struct rn_conform_operation {
@@ -171,6 +190,43 @@ enum rn_conform_bind {
 	RN_CONFORM_BINDS
 };
 
+/* Indices of the numbers in `connect' and `accept'. */
+enum rn_conform_conn {
+	RN_CONFORM_CONN,
+	/* `connect' only: UDP, the port number, and the host, 1: the other host, 0: the
+	 * tester
+	 */
+	RN_CONFORM_CONN_UDP,
+	RN_CONFORM_CONN_PORT,
+	RN_CONFORM_CONN_TO,
+	RN_CONFORM_CONN_QPN,
+	RN_CONFORM_CONN_RESP,
+	RN_CONFORM_CONN_DEPTH,
+	RN_CONFORM_CONN_RETRY,
+	RN_CONFORM_CONN_RNR_RETRY,
+	/* private data: 8 bytes, the first in the highest byte; 0: none */
+	RN_CONFORM_CONN_DATA,
+	RN_CONFORM_CONN_NUMBERS
+};
+
+/* Indices of the numbers in the answer to `told': the attributes with which a program
+ * would set up its queue pair. For a datagram service there are only DEST and QKEY, for a
+ * connection all others.
+ */
+enum rn_conform_told {
+	RN_CONFORM_TOLD_DEST,
+	RN_CONFORM_TOLD_QKEY,
+	RN_CONFORM_TOLD_RQ_PSN,
+	RN_CONFORM_TOLD_SQ_PSN,
+	RN_CONFORM_TOLD_MTU, /* code, enum ibv_mtu */
+	RN_CONFORM_TOLD_RD,
+	RN_CONFORM_TOLD_DEST_RD,
+	RN_CONFORM_TOLD_TIMEOUT,
+	RN_CONFORM_TOLD_RETRY,
+	RN_CONFORM_TOLD_RNR_RETRY,
+	RN_CONFORM_TOLD_NUMBERS
+};
+
 /* The first number in the answer to `poll'; the comments name the numbers after it. */
 enum rn_conform_kind {
 	RN_CONFORM_NOTHING,
@@ -181,6 +237,23 @@ enum rn_conform_kind {
 	 * if the event is about an SRQ, and 0 if it is about a CQ.
 	 */
 	RN_CONFORM_EVENT,
+	/* An event of librdmacm: CONN TYPE STATUS LENGTH DATA. TYPE is enum
+	 * rn_cm_event_type, STATUS a 32-bit number. CONN of a request: any number. LENGTH
+	 * is that of the private data, of which 8 bytes each are in a number, in memory
+	 * order; RN_CONFORM_HIDDEN: librdmacm does not tell it.
+	 */
+	RN_CONFORM_CM_EVENT,
+};
+
+/* Indices of the numbers of a RN_CONFORM_CM_EVENT. */
+enum rn_conform_cm_event {
+	RN_CONFORM_CM_CONN = 1,
+	RN_CONFORM_CM_TYPE,
+	RN_CONFORM_CM_STATUS,
+	RN_CONFORM_CM_LENGTH,
+	RN_CONFORM_CM_DATA,
+	RN_CONFORM_CM_DATA_MAX = 8 * (RN_CONFORM_NUMBERS - RN_CONFORM_CM_DATA),
+	RN_CONFORM_HIDDEN = 0xffff,
 };
 
 struct rn_conform_line {

@@ -10,13 +10,14 @@ import fnmatch
 import glob
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import xml.etree.ElementTree as xml
 
-VERSION = 3
+VERSION = 4
 SCENARIO = '# {rule}: {title}\nsetup rc0\nmr o len 64 access all\n\n{lines}end quiet\n'
 BIND = 'the call failed with errno'
 
@@ -167,6 +168,48 @@ def check_abilities(rocin, suite):
     os.remove(path)
 
 
+CONNECT = 1 << 13  # RN_CONFORM_CAN_CONNECT
+CONNECTIONS = (('N3-connect', 'conn c\n+0 connect c\n+0 > c REQ\nend\n'),
+               ('N2-listen', 'conn c\n+0 listen c\n+0 < c REQ\n+0 event c req\n+0 query c dest 0x91\nend\n'),
+               ('N3-psn', 'conn c\n+0 connect c psn 1\nend\n'))
+
+
+def connecting(act):
+    """An agent that has librdmacm, and lies as `act' says."""
+    return Agent(lambda word, number: f'ok {VERSION} 1 {CONNECT:x} 0 0100007fffff0000 0 0'
+                 if word == 'hello' else act(word, number))
+
+
+def check_connections(rocin, suite):
+    """Connections that nobody makes are failures, and so is what cannot be; what librdmacm cannot
+    do, and what an agent without it cannot, is skipped."""
+    folder = os.path.join(suite.folder, 'connections')
+    os.makedirs(folder)
+    for name, text in CONNECTIONS:
+        with open(os.path.join(folder, name + '.scn'), 'w', encoding='ascii') as f:
+            f.write(f'# {name.split("-", maxsplit=1)[0]}: It is said.\n{text}')
+    only = Suite.__new__(Suite)
+    only.folder = folder
+    quick = ('--slack=100', '--all')
+    expect(conform(rocin, only, Agent(), *quick), 0, '3 scenarios: 0 passed, 0 failed, 3 skipped',
+           'the agent has no librdmacm that connects by this device', 'librdmacm chooses the PSNs')
+    silent = lambda word, _: word
+    expect(conform(rocin, only, connecting(silent), *quick), 1, 'N3-connect.scn:4: nothing left',
+           'N2-listen.scn:5: the program learns of nothing', '0 passed, 2 failed, 1 skipped')
+    hang = lambda word, number: once('connect', None)(word, number)
+    expect(conform(rocin, only, connecting(hang), *quick, call_ms=4000), 1,
+           'N3-connect.scn:3: a call did not return: connect')
+    expect(conform(rocin, only, connecting(lambda word, _: 'no 6e' if word == 'connect' else word), *quick), 1,
+           'N3-connect.scn:3: the call failed with errno 110')
+    for answer in ('ok 4 ff 0 0 0', 'ok 4 0 0', 'ok 4 0 ffffffff 0 ffff', 'ok 4 0 0 ffffff92 118',
+                   'ok 4 0 5 0 ffffffffffffffff', 'ok 4 0 0 0 8 1', 'ok 4'):
+        done = conform(rocin, only, connecting(lambda word, _, a=answer: a if word == 'poll' else word),
+                       *quick)
+        assert done.returncode == 1 and '3 scenarios: 0 passed, 2 failed' in done.stdout, (
+            answer, done.returncode, done.stdout, done.stderr)
+    shutil.rmtree(folder)
+
+
 def check_gone(rocin, suite):
     """An agent that never comes back ends the run; what was run is reported."""
     agent = Agent()
@@ -260,6 +303,7 @@ def main(rocin, folder, source):
     check_losses(rocin, suite)
     check_lies(rocin, suite)
     check_abilities(rocin, suite)
+    check_connections(rocin, suite)
     check_gone(rocin, suite)
     check_reports(rocin, suite, folder)
     check_profiles(rocin, suite, folder)

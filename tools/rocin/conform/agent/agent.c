@@ -215,11 +215,11 @@ static bool take_event(struct rn_agent *a, struct rn_conform_line *l)
 
 static int poll_for_tester(struct rn_agent *a, struct rn_conform_line *l)
 {
-	l->count = 1;
-	l->n[0] = RN_CONFORM_NOTHING;
 	if (!poll_cq(a, 0, l) && !poll_cq(a, 1, l) && !take_comp(a, 0, l) &&
-	    !take_comp(a, 1, l))
-		take_event(a, l);
+	    !take_comp(a, 1, l) && !take_event(a, l) && !rn_agent_cm_poll(a, l)) {
+		l->count = 1;
+		l->n[0] = RN_CONFORM_NOTHING;
+	}
 	return 0;
 }
 
@@ -478,12 +478,15 @@ int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index)
 		return -ENOENT;
 	}
 	a->can = rn_agent_try(a, device_abilities(a->ctx));
+	if (rn_agent_cm_open(a))
+		a->can |= RN_CONFORM_CAN_CONNECT;
 	return 0;
 }
 
 void rn_agent_close(struct rn_agent *a)
 {
 	rn_agent_clear(a);
+	rn_agent_cm_close(a);
 	ibv_close_device(a->ctx);
 	a->ctx = NULL;
 }
@@ -567,12 +570,18 @@ static int arm(struct rn_agent *a, struct rn_conform_line *l)
 	return ibv_req_notify_cq(a->cq[l->n[0]], l->n[1] != 0);
 }
 
+/* Returns the row of a word, or NULL. */
+static const struct rn_agent_word *find_word(const struct rn_agent_word *w,
+					     const char *word)
+{
+	while (w->word && strcmp(w->word, word) != 0)
+		w++;
+	return w->word ? w : NULL;
+}
+
 void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l)
 {
-	static const struct {
-		const char *word;
-		int (*run)(struct rn_agent *a, struct rn_conform_line *l);
-	} verbs[] = {
+	static const struct rn_agent_word verbs[] = {
 		{ "hello", answer_hello },
 		{ "begin", begin_scenario },
 		{ "mr", rn_agent_add_mr },
@@ -592,12 +601,14 @@ void rn_agent_answer(struct rn_agent *a, struct rn_conform_line *l)
 		{ "dereg", rn_agent_dereg },
 		{ "unmap", rn_agent_unmap },
 		{ "arm", arm },
+		{ 0 },
 	};
-	int rc = EPROTO;
+	const struct rn_agent_word *w = find_word(verbs, l->word);
+	int rc;
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (!strcmp(l->word, verbs[i].word))
-			rc = verbs[i].run(a, l);
+	if (!w)
+		w = find_word(rn_agent_cm_words, l->word);
+	rc = w ? w->run(a, l) : EPROTO;
 	if (rc) {
 		l->count = 1;
 		l->n[0] = (uint64_t)(unsigned)rc;

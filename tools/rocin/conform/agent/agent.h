@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "agent_rdmacm.h"
 #include "sim/scenario/scenario.h"
 #include "tools/rocin/conform/wire.h"
 
@@ -15,6 +16,7 @@ enum {
 	RN_AGENT_XRCDS = 8,
 	RN_AGENT_MR_MAX = 1 << 24, /* maximum size of a memory region in bytes */
 	RN_AGENT_GID_NONE = -1,
+	RN_AGENT_REQUESTS = 16, /* requests that the tester has not taken yet */
 };
 
 /* A memory region with its memory, or a memory window. */
@@ -42,6 +44,23 @@ struct rn_agent_ah {
 	struct ibv_ah *ah[2];
 };
 
+/* A connection of the scenario, or a lookup of a datagram service. */
+struct rn_agent_conn {
+	struct rdma_cm_id *id;		    /* NULL: the program does not have it */
+	struct rdma_event_channel *channel; /* of an id that connects; else NULL */
+	uint32_t qpn, qkey; /* those of the datagram service that was looked up */
+};
+
+struct rn_agent_cm {
+	const struct rn_agent_rdmacm *lib;  /* NULL: makes no connections */
+	struct rdma_event_channel *channel; /* of listeners and requests */
+	struct rdma_cm_id *listener[RN_SCN_CONNS];
+	struct rn_agent_conn conn[RN_SCN_CONNS];
+	/* ids of requests that the tester has not taken, the oldest first */
+	struct rdma_cm_id *request[RN_AGENT_REQUESTS];
+	unsigned requests;
+};
+
 struct rn_agent {
 	struct ibv_context *ctx;
 	/* GID table indices for IPv4 and IPv6; RN_AGENT_GID_NONE: no GID */
@@ -61,6 +80,7 @@ struct rn_agent {
 	struct rn_agent_srq srq[RN_SCN_SRQS];
 	struct rn_agent_qp qp[RN_SCN_QPS];
 	unsigned mrs, srqs, qps;
+	struct rn_agent_cm cm;
 };
 
 /* Opens device @name (NULL: the first one). Uses the GID at @gid_index for its address
@@ -96,14 +116,41 @@ int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Returns the index of the tester's address family in gid_index and gid: 0 for IPv4, 1
- * for IPv6.
+/* Loads librdmacm and tries whether it makes connections of this device. If not, returns
+ * false, and no connections can be made.
  */
-static inline unsigned rn_agent_family(const struct rn_agent *a)
+bool rn_agent_cm_open(struct rn_agent *a);
+
+/* Closes all connections and listeners of the current scenario. */
+void rn_agent_cm_clear(struct rn_agent *a);
+void rn_agent_cm_close(struct rn_agent *a);
+
+/* Writes the next event of a connection to @l. Returns false if there is none. */
+bool rn_agent_cm_poll(struct rn_agent *a, struct rn_conform_line *l);
+
+/* A request of wire.h. @run executes it and returns 0 or an errno, and writes the answer
+ * to @l.
+ */
+struct rn_agent_word {
+	const char *word;
+	int (*run)(struct rn_agent *a, struct rn_conform_line *l);
+};
+
+/* The requests about connections; the last row is empty. */
+extern const struct rn_agent_word rn_agent_cm_words[];
+
+/* Returns the index in gid_index for the address family of @gid. */
+static inline unsigned rn_agent_family_of(const union ibv_gid *gid)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
 
-	return __builtin_memcmp(a->tester.raw, prefix, sizeof(prefix)) ? 1 : 0;
+	return __builtin_memcmp(gid->raw, prefix, sizeof(prefix)) ? 1 : 0;
+}
+
+/* Returns the index in gid_index for the address family of the tester. */
+static inline unsigned rn_agent_family(const struct rn_agent *a)
+{
+	return rn_agent_family_of(&a->tester);
 }
 
 #endif /* RN_AGENT_H */

@@ -334,6 +334,7 @@ static void clear_domains(struct rn_agent *a)
 
 void rn_agent_clear(struct rn_agent *a)
 {
+	rn_agent_cm_clear(a);
 	clear_queues(a);
 	clear_memory(a);
 	clear_handles(a);

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# conform-connections.sh - the conformance suite's connections against devices of ours:
+# their agents connect by librdmacm, and the testers are peers that send and receive the
+# messages. The results are those in virtual time, but for what librdmacm cannot do, which
+# conform-connections-skips.txt lists. A device whose messages are damaged gives findings.
+#
+# usage: conform-connections.sh [long]: with what runs for minutes, too
+#
+# Most of the time is spent waiting for timers, so there are several devices, each with a
+# tester and a share of the scenarios.
+
+# shellcheck disable=SC2034 # by lib.sh
+network=own
+# shellcheck source=../kit/lib.sh
+. "$(dirname "$0")/../kit/lib.sh"
+here=$(dirname "$0")
+group=$here/../../sim/scenario/N-connections
+shares=8
+ipv6=''
+# shellcheck source=conform_lib.sh
+. "$here/conform_lib.sh"
+longest=()
+[ "${1:-}" != long ] || longest=(--longest 200)
+
+mapfile -t files < <(find "$group" -name '*.scn' | LC_ALL=C sort)
+# Each device has a rocind of its own: a port that somebody listens on at another address is
+# refused with another reason than one that nobody listens on.
+own_runtime=$ROCIN_RUNTIME_DIR
+# Each rocind, also one that `rocin fault` starts, hears the tester, a socket of this host.
+export ROCIN_IDLE_MS=60000 ROCIN_NEIGHBOURS=all
+own_cleanup() {
+	local n
+	for n in $(seq 0 $((shares - 1))); do
+		ROCIN_RUNTIME_DIR=$own_runtime$n rocin stop >/dev/null 2>&1
+	done
+}
+for n in $(seq 0 $((shares - 1))); do
+	export ROCIN_RUNTIME_DIR=$own_runtime$n
+	start_agent "$n"
+	share=()
+	for i in "${!files[@]}"; do
+		[ $((i % shares)) != "$n" ] || share+=("${files[i]}")
+	done
+	start_tester "$n" "${longest[@]}" "${share[@]}"
+done
+await_testers
+sed '/^#/d' "$here/conform-connections-skips.txt" |
+	if [ "${1:-}" = long ]; then grep -v ' --longest '; else cat; fi |
+	LC_ALL=C sort | diff - "$work/skips" || fail 'other skips'
+[ "$(cat "$work"/?.xml | grep -c '<testcase')" = "${#files[@]}" ] || fail 'not all were run'
+
+export ROCIN_RUNTIME_DIR=${own_runtime}0
+
+# A device that sends no RTU, and one whose REP names a connection that the peer does not
+# have: a finding each, and the run goes on.
+findings() {
+	rocin conform --target "$(agent_address 0)" --slack 10000 "$@" >"$work/out" 2>&1
+	[ $? = 1 ] || fail "a wrong device: $(cat "$work/out")"
+}
+rocin fault 'drop tx mad=RTU' || fail 'no fault'
+findings "$group/N9-other-qp.scn" "$group/cell-RTU-lost-once-active.scn"
+grep -q 'cell-RTU-lost-once-active.scn:.*: nothing left$' "$work/out" || fail "no RTU: $(cat "$work/out")"
+grep -q '^2 scenarios: 1 passed, 1 failed' "$work/out" || fail "no RTU: $(cat "$work/out")"
+rocin fault --clear 'corrupt tx mad=REP at=48 xor=0x80 icrc=good' || fail 'no fault'
+findings "$group/N6-rtu.scn" "$group/N15-no.scn"
+grep -q 'N6-rtu.scn:2: remote is not as expected$' "$work/out" || fail "a wrong ID: $(cat "$work/out")"
+grep -q '^2 scenarios: 1 passed, 1 failed' "$work/out" || fail "a wrong ID: $(cat "$work/out")"
+rocin fault --clear
+
+# The agent dies while it has a connection.
+rocin conform --progress --target "$(agent_address 0)" "$group/N6-rtu.scn" "$group/N4-thinking.scn" \
+	>"$work/out" 2>&1 &
+tester=$!
+pids+=("$tester")
+wait_for grep -q '^1 of ' "$work/out" || fail "no tester: $(cat "$work/out")"
+kill -9 "${agents[0]}"
+wait "$tester"
+[ $? = 2 ] || fail "agent killed: $(cat "$work/out")"
+grep -q 'N4-thinking.scn:.*: the agent died: ' "$work/out" || fail "agent killed: $(cat "$work/out")"

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* agent_rdmacm.h - the functions of librdmacm that the agent calls. The library is loaded
+ * when the agent opens its device, so that the agent runs where it is not installed, too.
+ */
+#ifndef RN_AGENT_RDMACM_H
+#define RN_AGENT_RDMACM_H
+
+#include <rdma/rdma_cma.h>
+
+/* clang-format off */
+/* Arguments of X: name without `rdma_'. */
+#define RN_AGENT_RDMACM(X)                                                            \
+	X(create_event_channel) X(destroy_event_channel) X(create_id) X(destroy_id)   \
+	X(bind_addr) X(listen) X(resolve_addr) X(resolve_route) X(connect) X(accept)  \
+	X(establish) X(reject) X(notify) X(disconnect) X(get_cm_event)                \
+	X(ack_cm_event) X(init_qp_attr)
+/* clang-format on */
+
+struct rn_agent_rdmacm {
+#define X(name) __typeof__(&rdma_##name) name;
+	RN_AGENT_RDMACM(X)
+#undef X
+};
+
+/* Loads librdmacm. Returns its functions, or NULL if it is not there or lacks one of
+ * them. Threads: one at a time.
+ */
+const struct rn_agent_rdmacm *rn_agent_rdmacm(void);
+
+#endif /* RN_AGENT_RDMACM_H */
