@@ -196,7 +196,8 @@ static int take(struct rn_agent *a, struct rn_conform_line *l)
 	close_conn(a, &cm->conn[l->n[0]]);
 	cm->conn[l->n[0]].id = cm->request[0];
 	cm->requests--;
-	memmove(cm->request, cm->request + 1, cm->requests * sizeof(cm->request[0]));
+	for (unsigned i = 0; i < cm->requests; i++)
+		cm->request[i] = cm->request[i + 1];
 	l->count = 0;
 	return 0;
 }

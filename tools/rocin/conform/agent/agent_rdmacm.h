@@ -17,7 +17,7 @@
 /* clang-format on */
 
 struct rn_agent_rdmacm {
-#define X(name) __typeof__(&rdma_##name) name;
+#define X(name) __typeof__(&rdma_##name) name; // NOLINT(bugprone-macro-parentheses)
 	RN_AGENT_RDMACM(X)
 #undef X
 };
