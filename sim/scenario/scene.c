@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* scene.c - runs a scenario: executes its lines in time and compares what the
- * device does.
- */
+/* scene.c - runs a scenario: executes its lines in time, compares what the device did. */
 #include "scene.h"
 
 #include <errno.h>
@@ -15,9 +13,7 @@
 #include "sim/pcie/model/text.h"
 
 enum {
-	/* How long `end quiet' with RN_F_FOR_GOOD waits: longer than any timer of a
-	 * device runs.
-	 */
+	/* how long `end quiet' with RN_F_FOR_GOOD waits: longer than a device's timers */
 	FOR_GOOD_S = 100,
 	/* In real time: interval between two checks of the device's state. */
 	LOOK_MS = 2,
@@ -29,9 +25,7 @@ struct rn_scene {
 	void *ctx;
 	struct rn_scene_names names;
 	struct rn_scene_result *r;
-	/* time at which the last line was executed, or at which what it expected has
-	 * come
-	 */
+	/* when the last line was executed, or when what it expected came */
 	rn_ns at;
 	struct rn_repeats repeats;
 	struct rn_scene_conn conn[RN_SCN_CONNS];

@@ -422,8 +422,7 @@ struct rn_qp {
 	struct rn_list read_link;
 	/* UD: number of multicast groups that the QP is attached to. */
 	uint32_t mcast_count;
-	/* Number of packets that were built since the QP came to the head of dev->work.
-	 */
+	/* number of packets built since the QP came to the head of dev->work */
 	uint32_t burst;
 
 	struct rn_mr *windows; /* memory windows of type 2 that are bound to this QP */

@@ -827,7 +827,8 @@ static const struct {
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = { rnd_cmd_resolve_addr, 0 },
 	[RDMA_USER_CM_CMD_JOIN_MCAST] = { cmd_join_mcast,
 					  sizeof(struct rdma_ucm_create_id_resp) },
-	/* The command before, RESOLVE_IB_SERVICE, asks an SA, which RoCE does not have. */
+	/* The command before, RESOLVE_IB_SERVICE, asks an SA, which RoCE does not have.
+	 */
 	[RN_CMDEV_WRITE_CM_EVENT] = { cmd_write_cm_event, 0 },
 };
 
