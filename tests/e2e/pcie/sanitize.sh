@@ -188,13 +188,15 @@ classes)
 		sed 's/0x[0-9a-f]*/0x/g; s/[0-9]* us before/us before/; s/process [0-9]*/process/
 			s, /[^ ]*/tools/, tools/,; s/\(\.c:[0-9]*\):.*/\1/; '"$frames" "$1"
 	}
-	# The report in tools/docs/visibility.md is what is printed.
+	# The report in README.md and in tools/docs/visibility.md is what is printed.
 	sanitized 1 "$example"
-	awk '/^\$ rocin run --sanitize -- .*read-completion/ { on = 1; next } on && /^```/ { exit } on' \
-		"$(dirname "$0")/../../../tools/docs/visibility.md" >"$work/documented"
-	[ -s "$work/documented" ] || fail 'no report in visibility.md'
 	cat "$work/err" "$work/out" >"$work/printed"
-	diff <(plain "$work/documented") <(plain "$work/printed") || fail 'visibility.md has another report'
+	for page in README.md tools/docs/visibility.md; do
+		awk '/^\$ rocin run --sanitize -- .*read-completion/ { on = 1; next } on && /^```/ { exit } on' \
+			"$(dirname "$0")/../../../$page" >"$work/documented"
+		[ -s "$work/documented" ] || fail "no report in $page"
+		diff <(plain "$work/documented") <(plain "$work/printed") || fail "$page has another report"
+	done
 	# Without names there are addresses in files, which other programs can look up.
 	sanitize=on,symbolize=off sanitized 1 "$example"
 	grep -qE '^    #0 0x[0-9a-f]+ \(.*/read-completion\+0x[0-9a-f]+\)' "$work/err" ||
