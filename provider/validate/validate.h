@@ -126,8 +126,9 @@ struct rn_val_options {
 	unsigned severities; /* bits of the severities that are reported */
 };
 
-/* Applies @word, one of the words of ROCIN_VALIDATE. Returns false if it is not about
- * rules. If no severity is named, those of RN_VAL_DEFAULT are reported.
+/* Applies @word, a word of ROCIN_VALIDATE, if it is "on", "off", "all" or the name of a
+ * severity. Returns false if it is another word. If no severity is named, those of
+ * RN_VAL_DEFAULT are reported.
  */
 bool rn_val_option(struct rn_val_options *o, const char *word);
 
@@ -413,7 +414,7 @@ static inline void rn_val_begin_event(struct rn_val_event *e, enum rn_val_event_
 /* ----------------------------------------------------------------- findings */
 struct rn_val_finding {
 	enum rn_val_rule rule;
-	uint32_t stack;	  /* number of the stack of the call */
+	uint32_t stack;	  /* call stack of the verbs call, for rn_stacks_text() */
 	const char *what; /* text that says what exactly was seen */
 	/* the object that the finding is about, and a second one; each may be NULL */
 	const struct rn_val_object *object, *other;

@@ -50,8 +50,8 @@ struct rn_watch_record {
 	 * the new request.
 	 */
 	bool is_anew_known;
-	/* The requester has requested the rest of this READ again. Number of the first
-	 * PSN of that rest, counted from the first PSN of the READ.
+	/* Distance in PSNs from the first PSN of this READ to the first PSN of the rest
+	 * that the requester has requested again; 0: it has requested nothing again.
 	 */
 	uint32_t anew_at;
 	uint32_t payload_len;

@@ -292,7 +292,9 @@ void rn_req_sqd(struct rn_qp *qp, rn_ns now)
 	uint32_t limit = req->cur;
 
 	(void)now;
-	/* If the QP has gone back, some WQEs behind cur may have started before. */
+	/* While the QP sends packets again, WQEs after cur may have been started, too.
+	 * These must complete before the queue is drained.
+	 */
 	for (; limit != req->sq.tail; limit++) {
 		const struct rn_send_wqe *wqe = rn_wq_at(&req->sq, limit);
 

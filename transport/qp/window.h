@@ -72,10 +72,10 @@ struct rn_peer {
 	 * beyond the threshold.
 	 */
 	uint32_t acked;
-	uint32_t steps; /* number of growths beyond the threshold since the last loss */
+	uint32_t steps; /* growths since the last loss while @window was >= @threshold */
 	uint32_t cuts;	/* number of losses for which the window was reduced */
 	rn_ns cut_at;	/* time of the last of these losses; valid if cuts > 0 */
-	rn_ns grown_at; /* time of the last growth beyond the threshold */
+	rn_ns grown_at; /* time of the last growth that @steps counts */
 	/* estimate of the round trip time, close to the longest ones measured */
 	rn_ns rtt;
 	rn_ns rtt_least; /* shortest round trip time ever measured; 0: none yet */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dmabuf.c - regions of memory of a file descriptor.
+/* dmabuf.c - memory regions whose memory a file descriptor names (ibv_reg_dmabuf_mr()).
  *
- * Memory of a simulated GPU is located by the PCIe layer. Other descriptors that can be
- * mapped (a memfd, a dma-buf whose exporter allows it) are mapped as long as the region
- * exists.
+ * If the descriptor is of a simulated GPU, the PCIe layer says where its memory is. Any
+ * other descriptor must be one that can be mapped (a memfd, a dma-buf whose exporter
+ * allows it), and is mapped as long as the region exists.
  */
 #include <errno.h>
 #include <sys/mman.h>

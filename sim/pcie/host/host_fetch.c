@@ -221,7 +221,7 @@ static struct rn_tlp bell_header(const struct rn_host_nic *nic, uint32_t qpn)
 }
 
 /* Issues the writes of a doorbell of @len bytes, in pieces of LINE bytes, as a
- * write-combining buffer sends them. Forces them to arrive.
+ * write-combining buffer sends them. rn_host_ask() returns when a write is at the NIC.
  */
 static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *bytes,
 		      uint32_t len)

@@ -57,9 +57,9 @@ struct rn_page_watcher {
 	 * instruction is to run again.
 	 */
 	bool (*fault)(uintptr_t addr);
-	/* Returns the object of the watcher whose pages a system call on [addr, addr +
-	 * len) may access, or NULL if there is none. Any thread; needs no lock; must
-	 * be fast.
+	/* Returns the watcher's object that has pages in [addr, addr + len), which a
+	 * system call is about to use, or NULL if there is none. Called by any thread,
+	 * with or without locks; takes no lock and must be fast.
 	 */
 	void *(*owner)(uintptr_t addr, size_t len);
 	/* Called when a system call is about to use [addr, addr + len). The watcher must

@@ -108,9 +108,10 @@ void rnd_cm_keep_all(struct rnd_cm *cm);
  */
 void rnd_cm_hide_answers(struct rnd_cm *cm);
 
-/* Restores, in a successor of rocind, the object that record @r describes. @old: the
- * connection manager as it was when the keeper was started; its board is taken over.
- * NULL: there will be another board.
+/* Restores, in a successor of rocind, the rdma_cm id, event or group that record @r
+ * describes. @old: the connection manager that the successor has inherited by fork() from
+ * the first rocind; its board is used on. NULL: rnd_cm_make_board() will make another
+ * one.
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
 

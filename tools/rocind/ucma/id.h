@@ -155,7 +155,8 @@ struct rnd_ucma {
 	uint64_t last_serial;
 	uint64_t last_order; /* rnd_event.order of the newest event */
 	struct rn_list changed, changed_events, changed_mcasts;
-	uint8_t *conn_copy; /* room for the copy of a connection; NULL: not yet */
+	/* buffer for the copy of a connection that rocind's successor gets, or NULL */
+	uint8_t *conn_copy;
 };
 
 /* ---- Ids (ucma.c) ---- */

@@ -183,9 +183,9 @@ void rnd_ucma_expire(struct rnd_ucma *ucma, rn_ns now);
  */
 void rnd_ucma_addresses_changed(struct rnd_ucma *ucma, uint32_t ifindex);
 
-/* Returns true if a channel has a device with this address. While this is so, the process
- * must receive the packets to QP1 of the address, see rnd_ucma_ops.hold(). @scope: as in
- * rnd_ucma_ops.hold()
+/* Returns true if a program with a channel has a device with this address. While this is
+ * so, rocind must receive the packets to QP1 of the address, see rnd_ucma_ops.hold().
+ * @scope: as in rnd_ucma_ops.hold()
  */
 bool rnd_ucma_wants(const struct rnd_ucma *ucma, const struct rn_gid *gid,
 		    uint32_t scope);

@@ -153,9 +153,10 @@ static inline void rn_guard_leave(const struct rn_guard *g)
 }
 
 /* ------------------------------------------- the program's own signal handlers */
-/* Code that installs signal handlers of its own, as mem_guard.c does, may register with
- * the preloaded library that intercepts the program's calls (sim/kernel). The library is
- * loaded first, and such code later or not at all.
+/* mem_guard.c and librocin-gpu install signal handlers that have to stay in front of
+ * those of the program. The preloaded library that intercepts the program's calls
+ * (sim/kernel) tells them when the program is about to set a handler. They register with
+ * it when they are loaded.
  *
  * The library exports a function of type rn_signal_watch_fn under the
  * name RN_SIGNAL_WATCH_SYMBOL.

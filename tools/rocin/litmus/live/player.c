@@ -825,8 +825,9 @@ void rn_live_play(struct rn_live_player *p)
 		bool is_pair =
 			i + 1u < t->count && is_unordered(&t->instr[i], &t->instr[i + 1]);
 
-		/* Here the doorbell is simulated, so the processor keeps the order of the
-		 * two instructions. They are swapped from time to time instead.
+		/* A processor may reorder these two instructions, because a doorbell is
+		 * write-combining memory. Here a doorbell is a function call, which it
+		 * does not reorder, so the player swaps the two from time to time.
 		 */
 		if (is_pair && draw(p) % SWAPPED_ONE_IN == 0) {
 			if (play_instr(p, i + 1) || play_instr(p, i))
