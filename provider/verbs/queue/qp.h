@@ -45,15 +45,19 @@ struct rnp_qp {
 	/* memberships in multicast groups; guarded by the engine lock */
 	LIST_HEAD(, rnp_mcast) mcasts;
 	struct ibv_qp_cap cap;
-	bool sq_sig_all;
 	/* @rate_limit (kbps) and @burst (bytes) are what the program has set; the static
 	 * rates are those of the QP's address vectors. The lowest of the rates is used.
 	 * Guarded by the engine lock.
 	 */
 	uint32_t rate_limit, burst;
 	uint8_t static_rate, alt_static_rate; /* enum ibv_rate */
+	bool sq_sig_all;
 	/* number of flow rules of this QP; guarded by the engine lock */
 	unsigned flows;
+	/* Number of asynchronous events of the QP that were written to the program's
+	 * pipe, less those that were purged unread. Guarded by the engine lock.
+	 */
+	uint32_t async_events;
 	/* completion counters of the QP, or NULL; in the handle that has @block; guarded
 	 * by the engine lock
 	 */
@@ -67,10 +71,6 @@ struct rnp_qp {
 	 * ibv_open_qp(). Guarded by the engine lock.
 	 */
 	struct rnp_qp *next_handle;
-	/* Number of asynchronous events of the QP that were written to the program's
-	 * pipe, less those that were purged unread. Guarded by the engine lock.
-	 */
-	uint32_t async_events;
 	/* requests built by ibv_wr_*(); NULL: the QP was created without these functions
 	 */
 	struct rnp_wr_list *wr;
