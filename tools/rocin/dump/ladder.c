@@ -274,7 +274,6 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 static void draw_text(char *body, size_t width, const struct rn_ladder_row *row,
 		      const char *text, size_t len, bool to_right)
 {
-	const char point = to_right ? '>' : '<';
 	size_t label = 4, end = to_right ? width - 1 : 0;
 
 	if (row->drop == RN_LADDER_DROP_SENDER) {
@@ -286,7 +285,9 @@ static void draw_text(char *body, size_t width, const struct rn_ladder_row *row,
 	memset(to_right ? body : body + end, looks[row->look].stroke,
 	       to_right ? end : width - end);
 	memcpy(body + label, text, len);
-	body[end] = row->drop ? 'X' : point;
+	body[end] = 'X';
+	if (!row->drop)
+		body[end] = to_right ? '>' : '<';
 	body[width] = '\0';
 }
 
