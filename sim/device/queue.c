@@ -2,6 +2,7 @@
 /* queue.c - a device without I/O behind a small interface: queue pairs, requests and
  * completions; see rocin/device.h.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +347,7 @@ static const struct rn_cqe *take(struct rn_device *d)
 unsigned rn_device_poll(struct rn_device *device, struct rn_device_completion *out,
 			unsigned max)
 {
+	struct rn_device_queue_pair *qp;
 	const struct rn_cqe *e;
 	unsigned n = 0;
 
@@ -354,7 +356,10 @@ unsigned rn_device_poll(struct rn_device *device, struct rn_device_completion *o
 
 		if (flags & RN_WC_SKIP)
 			continue;
-		find(device, e->qpn)->posted--;
+		/* CQEs of a queue pair that is destroyed are skipped. */
+		qp = find(device, e->qpn);
+		assert(qp);
+		qp->posted--;
 		out[n++] = (struct rn_device_completion){
 			.id = e->wr_id,
 			.qpn = e->qpn,
