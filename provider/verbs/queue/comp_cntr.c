@@ -8,6 +8,7 @@
 #include "comp_cntr.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "provider/engine/pcie.h"
@@ -243,11 +244,10 @@ static int attach(struct rnp_qp *qp, struct rnp_comp_cntr *c, uint32_t ops)
 	for (unsigned i = 0; i < RN_TALLY_COUNT; i++) {
 		if (!(ops >> i & 1))
 			continue;
-		qp->counting->by[i] = c;
-		qp->counting->core.by[i] = &c->tally;
+		qp->counting->by[i] = &c->tally;
 		c->attached++;
 	}
-	rn_qp_set_tallies(qp->core, &qp->counting->core);
+	rn_qp_set_tallies(qp->core, qp->counting);
 	return 0;
 }
 
@@ -272,6 +272,13 @@ int rnp_qp_attach_comp_cntr(struct ibv_qp *base, struct rnp_abi_comp_cntr *comp_
 	return err;
 }
 
+/* Returns the completion counter that @tally is part of. */
+static struct rnp_comp_cntr *counter_of(struct rn_tally *tally)
+{
+	return (struct rnp_comp_cntr *)((char *)tally -
+					offsetof(struct rnp_comp_cntr, tally));
+}
+
 void rnp_comp_cntr_detach(struct rnp_qp *qp)
 {
 	if (!qp->counting)
@@ -279,7 +286,7 @@ void rnp_comp_cntr_detach(struct rnp_qp *qp)
 	rn_qp_set_tallies(qp->core, NULL);
 	for (unsigned i = 0; i < RN_TALLY_COUNT; i++)
 		if (qp->counting->by[i])
-			qp->counting->by[i]->attached--;
+			counter_of(qp->counting->by[i])->attached--;
 	free(qp->counting);
 	qp->counting = NULL;
 }

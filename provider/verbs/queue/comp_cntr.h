@@ -26,12 +26,6 @@ struct rnp_comp_cntr {
 	atomic_uint_fast64_t seen;
 };
 
-/* Which counters count the completions of a QP. */
-struct rnp_counting {
-	struct rn_tallies core; /* the same, as the core knows it */
-	struct rnp_comp_cntr *by[RN_TALLY_COUNT];
-};
-
 int rnp_query_comp_cntr_caps(struct ibv_context *context,
 			     struct rnp_abi_comp_cntr_caps *caps, size_t caps_size);
 struct rnp_abi_comp_cntr *rnp_create_comp_cntr(struct ibv_context *context,

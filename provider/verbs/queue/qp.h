@@ -17,7 +17,6 @@ struct rn_netdev;
 struct rn_qp;
 struct rn_qp_attr;
 struct rnp_context;
-struct rnp_counting;
 struct rnp_rss;
 struct rnp_rwq_table;
 struct rnp_wq;
@@ -58,10 +57,10 @@ struct rnp_qp {
 	 * pipe, less those that were purged unread. Guarded by the engine lock.
 	 */
 	uint32_t async_events;
-	/* completion counters of the QP, or NULL; in the handle that has @block; guarded
-	 * by the engine lock
+	/* which tallies of completion counters count the QP's completions, or NULL; in
+	 * the handle that has @block; guarded by the engine lock
 	 */
-	struct rnp_counting *counting;
+	struct rn_tallies *counting;
 	struct rnp_xrcd *xrcd; /* XRC domain of an XRC target QP, or NULL */
 	struct rnp_wq *wq;     /* the WQ that this hidden QP implements, or NULL */
 	/* table of WQs to which RSS distributes frames; or NULL */
