@@ -63,7 +63,7 @@ import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind((sys.argv[1], 4791))
 open(sys.argv[2], "w").close()
-time.sleep(60)
+time.sleep(3600)
 PY
 holder=$!
 pids+=("$holder")

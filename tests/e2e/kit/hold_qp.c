@@ -14,6 +14,11 @@
 
 enum {
 	WRS = 4,
+	/* Time in ms after which this program ends if its test has forgotten it. It has
+	 * to be longer than any test takes on a busy machine.
+	 */
+	FORGOTTEN = 3600 * 1000,
+	LOOK_EVERY = 10, /* ms between two looks for the file DONE */
 };
 
 /* As many besides that of @l, each two connected with each other. */
@@ -67,8 +72,8 @@ int main(int argc, char **argv)
 	loop_open(&l);
 	qp = make_more(&l, count);
 	close(open(argv[1], O_CREAT | O_WRONLY, 0600));
-	for (unsigned i = 0; (count || i < 3000) && access(argv[2], F_OK); i++)
-		poll(NULL, 0, 10);
+	for (unsigned i = 0; i < FORGOTTEN / LOOK_EVERY && access(argv[2], F_OK); i++)
+		poll(NULL, 0, LOOK_EVERY);
 	if (count)
 		send_over_last(&l, qp, count);
 	for (unsigned i = 0; i < count; i++)

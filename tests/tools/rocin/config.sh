@@ -55,7 +55,7 @@ is 'so is one that a known name begins with' "$(ROCIN_GS=off rocin config 2>&1 >
 is 'and one that begins with a known name' "$(ROCIN_GSOS=off rocin config 2>&1 >/dev/null)" \
 	'rocin: ROCIN_GSOS is set, but nothing reads it'
 
-ROCIN_LINGER_US=7 sleep 60 &
+ROCIN_LINGER_US=7 sleep 3600 &
 sleeper=$!
 trap 'kill $sleeper; rm -rf "$work" "$runtime"' EXIT
 until [ "$(cat /proc/$sleeper/comm)" = sleep ]; do :; done
