@@ -312,6 +312,16 @@ static void report_mtu(struct doctor *d, const struct rn_question *q,
 			       d->peer, there);
 }
 
+/* The peer has answered once, and then no more, not even a short question. */
+static void report_end(struct doctor *d)
+{
+	rn_doctor_find(d, FAULT,
+		       "%s has answered once, and then no more: the last program with a "
+		       "device there has ended, or the network was cut in between; start "
+		       "one there that stays, and try again",
+		       d->peer);
+}
+
 static void report_version(struct doctor *d, const struct rn_question *q)
 {
 	if (strcmp(q->info.version, ROCIN_VERSION) == 0)
@@ -380,7 +390,10 @@ static void report(struct doctor *d, const struct rn_question *q,
 		return;
 	case RN_PEER_ANSWERS:
 		report_version(d, q);
-		report_mtu(d, q, dev);
+		if (q->fell_silent)
+			report_end(d);
+		else
+			report_mtu(d, q, dev);
 		report_icrc(d, q);
 		report_clock(d, q);
 		return;

@@ -28,13 +28,27 @@ void rn_question_init(struct rn_question *q, uint64_t tid, uint32_t mtu,
 	};
 }
 
-/* Goes on to the question of a path MTU. */
+/* Goes on to the question of path MTU @mtu, or, if no path MTU is as small, to the
+ * control question.
+ */
 static void turn_to(struct rn_question *q, uint32_t mtu, rn_ns now)
 {
-	q->mtu = mtu;
+	q->is_control = mtu < MTU_MIN;
+	q->mtu = q->is_control ? 0 : mtu;
 	q->tid++;
 	q->tries = 0;
-	q->due = mtu >= MTU_MIN ? now : RN_NEVER;
+	q->due = now;
+}
+
+/* The question was asked as often as it may be, and nobody has answered. */
+static void note_silence(struct rn_question *q, rn_ns now)
+{
+	if (q->mtu) {
+		turn_to(q, q->mtu / 2, now);
+	} else {
+		q->fell_silent = q->is_control;
+		q->due = RN_NEVER;
+	}
 }
 
 uint32_t rn_question_ask(struct rn_question *q, rn_ns now, int64_t ms)
@@ -42,7 +56,7 @@ uint32_t rn_question_ask(struct rn_question *q, rn_ns now, int64_t ms)
 	const unsigned tries = q->mtu ? LONG_TRIES : SHORT_TRIES;
 
 	if (q->due != RN_NEVER && q->tries == tries)
-		turn_to(q, q->mtu / 2, now);
+		note_silence(q, now);
 	if (q->due == RN_NEVER)
 		return 0;
 	if (q->tries++ == 0) {
@@ -74,7 +88,9 @@ void rn_question_hear(struct rn_question *q, const uint8_t *mad, uint32_t len, r
 
 	if (q->due == RN_NEVER || q->tries == 0 || answer == RN_PEER_NO_ANSWER)
 		return;
-	if (q->mtu == 0) {
+	if (q->is_control) {
+		q->due = RN_NEVER;
+	} else if (q->mtu == 0) {
 		q->answer = answer;
 		q->info = info;
 		if (answer == RN_PEER_ANSWERS)

@@ -4,7 +4,8 @@
  *
  * First a short question is asked, several times if need be. If Rocin answers, questions
  * follow that are as long as the packets of a path MTU, from that of the device here
- * down, until one of them is answered.
+ * down, until one of them is answered. If none is, the short question is asked again as a
+ * control: its answer proves that the peer still runs, so that the path is too narrow.
  */
 #ifndef ROCIN_QUESTION_H
 #define ROCIN_QUESTION_H
@@ -19,6 +20,7 @@ struct rn_question {
 	uint32_t mtu;
 	uint64_t tid;
 	unsigned tries;
+	bool is_control;   /* the short question is asked for the second time */
 	unsigned patience; /* factor of all times for which answers are awaited */
 	rn_ns asked_at;	   /* when the question was first asked */
 	int64_t asked_ms;
@@ -34,6 +36,7 @@ struct rn_question {
 	uint32_t mtu_here;    /* path MTU of the device here */
 	uint32_t mtu_through; /* path MTU whose packets get through; 0: none known */
 	bool is_damaged;      /* an answer came with a wrong ICRC */
+	bool fell_silent;     /* the control question was not answered */
 };
 
 /* @tid: a number that nobody else can guess. @mtu: path MTU of the device here.

@@ -16,7 +16,7 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/rocind/stats_pages.h"
 
-/* `rocin doctor` asks 18 times at most, with pauses. Five of them at once are served, and
+/* `rocin doctor` asks 23 times at most, with pauses. Four of them at once are served, and
  * what they are sent is 0.4 MB/s at most, if all questions are of the longest kind.
  */
 #define ANSWER_EVERY RN_MSEC(10)

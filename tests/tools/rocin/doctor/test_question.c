@@ -15,17 +15,18 @@
 
 enum {
 	TID = 77,
-	ASKS_MAX = 19, /* as ANSWERS_AT_ONCE of rocind reckons with */
+	ASKS_MAX = 23, /* as ANSWERS_AT_ONCE of rocind reckons with */
 	HERE_MS = 1000000,
 };
 
 /* A peer behind a path. */
 static struct peer {
-	uint32_t len_max; /* longest packet that gets through */
-	rn_ns one_way;	  /* half a round trip */
-	int64_t clock_ms; /* how far its clock is ahead */
-	unsigned lose;	  /* this many packets get lost at first */
-	bool is_old;	  /* it does not know the question */
+	uint32_t len_max;    /* longest packet that gets through */
+	rn_ns one_way;	     /* half a round trip */
+	int64_t clock_ms;    /* how far its clock is ahead */
+	unsigned lose;	     /* this many packets get lost at first */
+	unsigned ends_after; /* it ends after this number of questions; 0: never */
+	bool is_old;	     /* it does not know the question */
 	struct rn_peer_info info;
 	unsigned asked;
 } peer;
@@ -68,7 +69,8 @@ static void talk(uint32_t mtu)
 		assert_true(++peer.asked <= ASKS_MAX);
 		if (peer.lose)
 			peer.lose--;
-		else if (len <= peer.len_max)
+		else if (len <= peer.len_max &&
+			 (!peer.ends_after || peer.asked <= peer.ends_after))
 			answer(len, q.tid);
 	}
 	assert_int_equal(rn_question_ask(&q, now, ms_here(now)), 0);
@@ -131,6 +133,23 @@ static void the_longest_packet_that_gets_through_is_found(void **state)
 	talk(4096);
 	assert_int_equal(q.answer, RN_PEER_ANSWERS);
 	assert_int_equal(q.mtu_through, 0);
+	assert_false(q.fell_silent);
+}
+
+/* Silence to all long questions does not mean a narrow path if the peer has ended. */
+static void a_peer_that_ends_is_told_from_a_narrow_path(void **state)
+{
+	(void)state;
+	peer.ends_after = 1;
+	talk(4096);
+	assert_int_equal(q.answer, RN_PEER_ANSWERS);
+	assert_int_equal(q.mtu_through, 0);
+	assert_true(q.fell_silent);
+
+	peer.ends_after = 0;
+	peer.len_max = 0;
+	talk(4096);
+	assert_false(q.fell_silent); /* it has never answered */
 }
 
 static void one_that_does_not_know_the_question_is_left_alone(void **state)
@@ -187,6 +206,8 @@ int main(void)
 		cmocka_unit_test_setup(silence_ends, setup),
 		cmocka_unit_test_setup(a_few_losses_do_no_harm, setup),
 		cmocka_unit_test_setup(the_longest_packet_that_gets_through_is_found,
+				       setup),
+		cmocka_unit_test_setup(a_peer_that_ends_is_told_from_a_narrow_path,
 				       setup),
 		cmocka_unit_test_setup(one_that_does_not_know_the_question_is_left_alone,
 				       setup),
