@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* call.h - the hook by which a recorder sees the calls into the core (the transport), and
- * the structs that describe a call to it.
+/* call.h - the hook by which a recorder is told of calls into the core (the transport),
+ * and the structs that describe such a call.
  *
  * A recorder (sim/replay) is called when a call that can change what the core does
  * begins, and when it ends. Without a recorder, this costs each function two branches

@@ -199,7 +199,9 @@ enum rn_cm_event_type {
 	RN_CM_EV_ESTABLISHED,
 	/* the peer offers an alternate path; the data is from the LAP */
 	RN_CM_EV_LAP,
-	/* Answer to a LAP. Status: enum rn_cm_ap_status, or -ETIMEDOUT. With ARI. */
+	/* The peer has answered a LAP with an APR. Status: enum rn_cm_ap_status, or
+	 * -ETIMEDOUT if no APR came. The ARI is from the APR.
+	 */
 	RN_CM_EV_APR,
 	/* The peer has rejected the connection. Status: enum rn_cm_reason. The data and
 	 * the ARI are from the REJ.
@@ -411,8 +413,8 @@ int rn_cm_load_alternate(struct rn_cm *cm, rn_ns now, struct rn_cm_conn *conn,
 			 const struct rn_cm_route *route);
 
 /* Answers a LAP (RN_CM_EV_LAP) with an APR. @status: enum rn_cm_ap_status; with
- * RN_CM_APR_SUCCESS the path becomes rn_cm_qp.alternate. Return: 0, -EINVAL (there is no
- * LAP to answer).
+ * RN_CM_APR_SUCCESS the path that the LAP offered becomes rn_cm_qp.alternate. Return: 0,
+ * -EINVAL (there is no LAP to answer).
  */
 int rn_cm_answer_alternate(struct rn_cm *cm, struct rn_cm_conn *conn, uint8_t status);
 
@@ -489,11 +491,11 @@ void rn_cm_taken(struct rn_cm_conn *conn);
 
 /* ---- Handing a table over to another process ---- */
 
-/* Functions for a caller that may be killed and have a successor. It copies each
- * connection that has changed, and the numbers of the table (struct rn_cm_numbers), to a
- * place that outlives it. The successor makes an empty table of the same size, and puts
- * the copies into it: first the numbers, then listeners and connections. Copies are only
- * for processes of the same build.
+/* Functions by which a process that may be killed hands its table over to a successor.
+ * The process copies each connection that has changed, and the numbers of the table
+ * (struct rn_cm_numbers), to a place that outlives the process. The successor makes an
+ * empty table of the same size, and puts the copies into it: first the numbers, then
+ * listeners and connections. Copies are only for processes of the same build.
  */
 
 struct rn_cm_numbers {

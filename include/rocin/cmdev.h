@@ -6,16 +6,16 @@
  * sends one byte for each event that it queues. So the descriptor is readable when there
  * is an event, blocks or not as the program has set it, and may be inherited, duplicated
  * and closed in any way. To get an event, a thread reads one byte and then sends the
- * command GET_EVENT; all bytes are alike.
+ * command GET_EVENT; the value of a byte has no meaning.
  *
- * Commands go over another pair of sockets, one pair per thread: the thread hands one
- * end of it to rocind over the descriptor, with a message of one byte. So threads
- * that share the descriptor need no lock, and an answer wakes no other thread. A
- * command is one message: struct rn_cmdev_call, @in_len bytes that the program wrote
- * behind its command header, and @option_len bytes that the command points at. Unless
- * the command is one-way, there is one answer: struct rn_cmdev_answer and @len bytes.
- * A thread may abandon a command before its answer arrives (a signal handler may jump out
- * of the call); it recognises the late answer by its @seq.
+ * Commands go over another pair of sockets, one pair per thread: the thread hands one end
+ * of that pair to rocind over the descriptor, with a message of one byte. So threads that
+ * share the descriptor need no lock, and an answer wakes no other thread. A command is
+ * one message: struct rn_cmdev_call, @in_len bytes that the program wrote behind its
+ * command header, and @option_len bytes that the command points at. Unless the command is
+ * one-way, there is one answer: struct rn_cmdev_answer and @len bytes. A thread may
+ * abandon a command before its answer arrives (a signal handler may jump out of the
+ * call); it recognises the late answer by its @seq.
  *
  * When an id is destroyed, the bytes of its events have to be removed from the socket.
  * rocind does that, and for this purpose requests the program's end of the pair
@@ -38,7 +38,7 @@
 #include "rocin/types.h"
 
 enum {
-	/* maximum bytes of a command; the longest command of the ABI has 304 */
+	/* maximum bytes of a command; the longest one of <rdma/rdma_user_cm.h> has 304 */
 	RN_CMDEV_IN_MAX = 512,
 	RN_CMDEV_OPTION_MAX = 512, /* maximum bytes of a value of SET_OPTION */
 	/* maximum bytes of an answer; the longest one has 440 */

@@ -14,10 +14,10 @@ enum {
 	RN_CRC32_HEAD = 64
 };
 
-/* Returns the CRC of RN_CRC32_HEAD bytes at @head, followed by @len bytes at @p. The
- * register is initially zero, not all ones, so leading zero bytes have no effect; for a
- * CRC that begins with ones, the caller inverts the first four bytes. The result is
- * inverted as usual.
+/* Returns the CRC of RN_CRC32_HEAD bytes at @head, followed by @len bytes at @p. The CRC
+ * register is initially zero, not all ones, so leading zero bytes have no effect. If a
+ * CRC is defined with a register that is initially all ones, the caller inverts the first
+ * four bytes. The result is inverted as usual.
  *
  * A caller that has just written the head should have written it in whole words. The
  * processor can load a word right after the store of the same word (store forwarding);
@@ -51,7 +51,7 @@ uint32_t rn_crc32_by(enum rn_crc32_means means, const uint64_t head[RN_CRC32_HEA
  */
 struct rn_crc32_part {
 	uint64_t w[2];
-	uint32_t len; /* number of bytes replaced; 0: none */
+	uint32_t len; /* number of bytes described; 0: none */
 };
 
 enum {

@@ -32,17 +32,17 @@ struct rn_dev_cfg {
 	/* Advertise credits: report the number of posted receives to requesters. */
 	bool credits;
 
-	/* Size of the window, in bytes: the number of bytes that may be sent to one peer
-	 * process without being acknowledged. Initial, smallest and largest size. The
-	 * default receive buffer of a Linux socket holds three GSO super-packets of 64
-	 * KiB.
+	/* Size of the window, in bytes: initial, smallest and largest. The window is the
+	 * number of bytes that may be sent to one peer process without being
+	 * acknowledged. A window larger than the peer's receive buffer can lose packets:
+	 * the default buffer of a Linux socket holds three GSO super-packets of 64 KiB.
 	 */
 	uint32_t window_start, window_min, window_max;
 
-	/* READ responses, in bytes. read_window: largest number that all outstanding READ
-	 * requests of this device together may ask for. read_chunk: largest number that
-	 * one READ request packet asks for; a longer READ is sent as several requests
-	 * with consecutive PSNs.
+	/* Limits for READ responses, in bytes. read_window: largest number of bytes that
+	 * all outstanding READ requests of this device together may ask for. read_chunk:
+	 * largest number of bytes that one READ request packet asks for; a longer READ is
+	 * sent as several requests with consecutive PSNs.
 	 */
 	uint32_t read_window, read_chunk;
 

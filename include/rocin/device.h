@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.h - a RoCEv2 device without I/O, for simulators and test rigs: packets and a
- *time in, packets and a deadline out.
+/* device.h - a RoCEv2 device without I/O, for simulators and test rigs. The caller passes
+ * in packets and the time, and gets packets and a deadline.
  *
  * The device opens nothing, starts no thread, reads no clock, and draws no random number.
- * Equal calls give equal packets, byte for byte, on every machine. The caller has the
- * clock, the network and the order of things:
+ * Equal calls give equal packets, byte for byte, on every machine. The caller keeps the
+ * clock, carries the packets, and decides the order of the calls:
  *
  *	rn_device_receive()	a packet has arrived
- *	rn_device_post_*()	the program wants something
+ *	rn_device_post_*()	the program posts a request or a receive
  *	rn_device_expire()	the deadline has come
  *
  * and after each of these
@@ -16,12 +16,12 @@
  *	rn_device_poll()	until there is no completion
  *	rn_device_deadline()	when to call rn_device_expire() at the latest
  *
- * Packets are UDP payloads to port 4791, from the BTH to the ICRC, with the fields of the
- * headers that RoCEv2 looks at. The ICRC covers an IPv4 header without options, with DF
- * and identification 0, or an IPv6 header without extension headers.
+ * Packets are UDP payloads to port 4791, from the BTH to the ICRC, with those fields of
+ * the IP and UDP headers that RoCEv2 uses. The ICRC covers an IPv4 header without
+ * options, with DF and identification 0, or an IPv6 header without extension headers.
  *
- * Times are nanoseconds from any origin; a time before that of an earlier call counts as
- * that one.
+ * Times are nanoseconds from any origin. If a call is passed an earlier time than a
+ * previous call, the time of the previous call is used.
  *
  * Errors are negative errno values.
  *
@@ -43,17 +43,20 @@ extern "C" {
 
 struct rn_device;
 
-#define RN_DEVICE_NEVER INT64_MAX /* a deadline that does not come */
+/* value of a deadline: nothing is due until the next call */
+#define RN_DEVICE_NEVER INT64_MAX
 
 /* ------------------------------------------------------------ devices and packets */
-/* Congestion control: answers to ECN marks (CNP), and rates that follow them (DCQCN). */
+/* Congestion control: whether the device answers ECN marks with CNPs, and whether CNPs
+ * reduce its rates (DCQCN).
+ */
 enum rn_device_congestion {
 	RN_DEVICE_CC_OFF,
 	RN_DEVICE_CC_OBSERVE, /* rates are computed, and no packet is delayed */
 	RN_DEVICE_CC_ON,
 };
 
-/* Members that are 0 have the default in brackets. */
+/* Options of a device. A member that is 0 has the default in brackets. */
 struct rn_device_options {
 	/* IPv6 address, or ::ffff:a.b.c.d for an IPv4 address, in network order */
 	uint8_t address[16];
@@ -73,12 +76,12 @@ enum {
 
 struct rn_device_packet {
 	uint8_t source[16], destination[16]; /* as rn_device_options.address */
-	/* UDP source port: spreads flows over paths, and identifies nobody. */
+	/* UDP source port: spreads flows over paths, and does not identify the sender. */
 	uint16_t source_port;
-	uint8_t traffic_class; /* ToS of IPv4 or traffic class: DSCP, and ECN in bits 1..0
-				*/
-	uint8_t hop_limit;     /* TTL of IPv4 or hop limit */
-	uint32_t len;	       /* number of bytes */
+	/* IPv4 ToS or IPv6 traffic class: DSCP, and ECN in bits 1..0 */
+	uint8_t traffic_class;
+	uint8_t hop_limit;		     /* TTL of IPv4 or hop limit */
+	uint32_t len;			     /* number of bytes */
 	uint8_t bytes[RN_DEVICE_PACKET_MAX]; /* UDP payload: BTH to ICRC */
 };
 
@@ -93,26 +96,27 @@ struct rn_device *rn_device_new(const struct rn_device_options *options);
  */
 void rn_device_free(struct rn_device *device);
 
-/* Gives a packet to the device that has arrived. What is no valid packet to this device
- * is dropped, whatever it is. The packet is the caller's again after the call.
+/* Gives the device a packet that has arrived. If the bytes are not a valid packet to this
+ * device, they are dropped. The device does not use @packet after the call.
  */
 void rn_device_receive(struct rn_device *device, int64_t now,
 		       const struct rn_device_packet *packet);
 
 /* Builds the next packet that may leave now. Return: true with *@packet filled in; false:
- * there is none, and rn_device_deadline() says when to ask again.
+ * no packet may leave now, and rn_device_deadline() says when to call again.
  */
 bool rn_device_transmit(struct rn_device *device, int64_t now,
 			struct rn_device_packet *packet);
 
-/* Returns the time at which rn_device_expire() must be called at the latest, and then
- * rn_device_transmit(); RN_DEVICE_NEVER: only after another call. It may be in the past,
- * if the last call has left a part of its work.
+/* Returns the time at which the caller must call rn_device_expire() at the latest, and
+ * then rn_device_transmit(). RN_DEVICE_NEVER: neither is needed before another call. The
+ * time may be in the past, if the last call has left a part of its work undone.
  */
 int64_t rn_device_deadline(const struct rn_device *device);
 
-/* Does what was to be done at @now: retransmits, gives up, sends what had to wait. May be
- * called at any time. Packets that have arrived by @now should be given before.
+/* Performs what is due at @now: retransmissions, timeouts, and sending of packets that
+ * were delayed. May be called at any time. Packets that have arrived by @now should be
+ * passed to rn_device_receive() before.
  */
 void rn_device_expire(struct rn_device *device, int64_t now);
 
@@ -124,7 +128,8 @@ int rn_device_counter(const struct rn_device *device, const char *name, uint64_t
 /* ------------------------------------------------------------------ memory regions */
 /* Rights of a region, with the numbers of enum ibv_access_flags. */
 enum rn_device_access {
-	RN_DEVICE_LOCAL_WRITE = 1 << 0, /* receives and results of READs and atomics */
+	/* for receives, and for results of READs and atomics */
+	RN_DEVICE_LOCAL_WRITE = 1 << 0,
 	RN_DEVICE_REMOTE_WRITE = 1 << 1,
 	RN_DEVICE_REMOTE_READ = 1 << 2,
 	RN_DEVICE_REMOTE_ATOMIC = 1 << 3,
@@ -132,8 +137,8 @@ enum rn_device_access {
 
 /**
  * rn_device_register() - Make memory accessible to the device and to its peers
- * @memory:	Stays the caller's, who keeps it until rn_device_deregister(); peers name
- *it by this address
+ * @memory:	Memory of the caller, who must keep it until rn_device_deregister(). Peers
+ *		access it by this address
  * @len:	Bytes, at least 1
  * @access:	enum rn_device_access; remote writes and atomics need LOCAL_WRITE, too
  * @key:	Out: for work requests of this device and of peers
@@ -143,7 +148,8 @@ enum rn_device_access {
 int rn_device_register(struct rn_device *device, void *memory, size_t len,
 		       unsigned access, uint32_t *key);
 
-/* Ends the use of a region. Requests that need it fail from then on. Return: 0, -ENOENT.
+/* Ends the use of a region. Requests that access it fail from then on. Return:
+ * 0, -ENOENT.
  */
 int rn_device_deregister(struct rn_device *device, uint32_t key);
 
@@ -167,24 +173,29 @@ struct rn_device_queue {
 	uint32_t qpn;		  /* 2 .. 0xffffff [the next one that is free] */
 	uint32_t sends;		  /* requests in the send queue, at most 16384 [64] */
 	uint32_t receives;	  /* receives in the receive queue, at most 16384 [64] */
-	/* READs and atomics that may be outstanding, each way, at most 128 [16] */
+	/* READs and atomics that may be outstanding in each direction, at most 128 [16]
+	 */
 	uint32_t reads;
 	uint64_t reserved[4]; /* 0 */
 };
 
-/* Both ends need the PSN that the other one begins with. */
+/* Attributes of a connection, for rn_device_connect(). Each end must know the PSN with
+ * which the requests of the other one begin. A member that has a default in brackets gets
+ * it if it is 0.
+ */
 struct rn_device_peer {
-	uint8_t address[16]; /* of the peer, of the family of the device's own */
+	uint8_t address[16]; /* address of the peer, of the same family as the device's */
 	uint32_t qpn;	     /* queue pair of the peer */
 	uint32_t psn;	     /* first PSN of the peer's requests, 24 bits */
-	uint32_t own_psn;    /* first PSN of our requests, 24 bits */
+	uint32_t own_psn;    /* first PSN of this side's requests, 24 bits */
 	uint32_t mtu; /* path MTU: 256, 512, 1024, 2048, 4096 [that of the device] */
 	/* Local ACK timeout: 4096 ns * 2^n for n = 1 .. 31 [14: 67 ms] */
 	uint8_t ack_timeout;
-	uint8_t retries;     /* 1 .. 7 until the peer counts as gone [7] */
-	uint8_t rnr_retries; /* 1 .. 7 for a peer without a receive; 7: for ever [7] */
-	/* RNR timer that the peer is asked to wait: the code of IBTA table 45, 1 .. 31
-	 * [12: 0.64 ms]
+	uint8_t retries; /* unanswered retries until the queue pair fails, 1 .. 7 [7] */
+	/* retries while the peer has no receive posted, 1 .. 7; 7: no limit [7] */
+	uint8_t rnr_retries;
+	/* RNR timer: how long the peer is asked to wait when no receive is posted here,
+	 * as a code of IBTA table 45, 1 .. 31 [12: 0.64 ms]
 	 */
 	uint8_t rnr_timer;
 	uint8_t traffic_class, hop_limit; /* [0, 64] */
@@ -197,7 +208,9 @@ struct rn_device_peer {
 int rn_device_queue_new(struct rn_device *device, const struct rn_device_queue *queue,
 			uint32_t *qpn);
 
-/* Frees a queue pair; its completions are lost. Return: 0, -ENOENT. */
+/* Frees a queue pair. Its completions that have not been polled are lost. Return:
+ * 0, -ENOENT.
+ */
 int rn_device_queue_free(struct rn_device *device, uint32_t qpn);
 
 /* Connects a queue pair in state RN_DEVICE_INIT. Return: 0; -ENOENT; -EINVAL: a value is
@@ -224,7 +237,7 @@ enum rn_device_operation {
 struct rn_device_request {
 	uint64_t id; /* any number of the caller, repeated in the completion */
 	enum rn_device_operation operation;
-	bool fence;   /* begin when earlier READs and atomics have ended */
+	bool fence;   /* begin only when earlier READs and atomics have ended */
 	void *local;  /* in a region of this device; unused if len is 0 */
 	uint32_t len; /* bytes; 8 for atomics, at most 2^31 */
 	uint32_t key; /* key of the region of local */
@@ -236,10 +249,10 @@ struct rn_device_request {
 	uint64_t reserved[4]; /* 0 */
 };
 
-/* Posts a request. It is copied; the memory stays in use until its completion. Return: 0;
- * -ENOENT: no such queue pair; -EINVAL: the request is not one that the queue pair can
- * execute in its state; -ENOMEM: the send queue is full; -EAGAIN: too many completions
- * wait to be polled.
+/* Posts a request. @request is copied; the memory that it names stays in use until the
+ * request completes. Return: 0; -ENOENT: no such queue pair; -EINVAL: the request is not
+ * one that the queue pair can execute in its state; -ENOMEM: the send queue is full;
+ * -EAGAIN: too many completions wait to be polled.
  */
 int rn_device_post_send(struct rn_device *device, int64_t now, uint32_t qpn,
 			const struct rn_device_request *request);
@@ -257,7 +270,7 @@ struct rn_device_memory {
 int rn_device_post_receive(struct rn_device *device, int64_t now, uint32_t qpn,
 			   uint64_t id, const struct rn_device_memory *memory);
 
-/* What has completed, with the numbers of enum ibv_wc_opcode. */
+/* Operation that has completed, with the numbers of enum ibv_wc_opcode. */
 enum rn_device_done {
 	RN_DEVICE_SENT = 0,
 	RN_DEVICE_WRITTEN = 1,
@@ -279,9 +292,9 @@ struct rn_device_completion {
 	uint32_t detail; /* why it failed, in more detail: rocin(7), vendor_err */
 };
 
-/* Fetches completions, at most @max, in the order in which they came about. Each request
- * and each receive completes once, those of a queue in the order in which they were
- * posted. Return: their number.
+/* Fetches completions, at most @max, oldest first. Each request and each receive
+ * completes once; those of one queue complete in the order in which they were posted.
+ * Return: the number of completions fetched.
  */
 unsigned rn_device_poll(struct rn_device *device, struct rn_device_completion *out,
 			unsigned max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* diagnostic.h - diagnostics of the device about single packets, for captures: why a
- * packet was dropped, refused or sent again.
+/* diagnostic.h - diagnostics of the device about single packets, for captures: for
+ * example why a packet was dropped, refused or sent again.
  *
  * The struct is passed in shared memory between processes of the same build, so it has a
  * fixed layout, in host byte order.

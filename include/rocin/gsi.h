@@ -52,8 +52,8 @@ struct rn_gsi_mad {
 	uint32_t src_qpn;
 	const uint8_t *mad; /* the MAD; points into the packet */
 	/* With RN_GSI_REPLY and RN_GSI_PEER_INFO: a packet that contains the answer. The
-	 * caller has to
-	 * complete it by rn_gsi_seal(), and to send it to the QP @src_qpn of the sender.
+	 * caller has to complete it by rn_gsi_seal(), and to send it to the QP @src_qpn
+	 * of the sender.
 	 */
 	uint8_t reply[RN_GSI_PACKET_LEN];
 };
@@ -71,9 +71,9 @@ enum rn_gsi_verdict rn_gsi_receive(const struct rn_gsi *gsi, const struct rn_flo
 
 /**
  * rn_gsi_find_mad() - Check a packet of a MAD to any QP
- * @flow, @pkt, @len:	As above
+ * @flow, @pkt, @len:      As above
  * @qpn:	QPN of the receiver
- * @is_damaged:	Out: the packet has all that a MAD's packet has but a right ICRC
+ * @is_damaged:	Out: true if the packet would be accepted if its ICRC were right
  * @src_qpn:	Out: QPN of the sender
  *
  * Return: the MAD, which points into the packet; or NULL, and the packet is to be

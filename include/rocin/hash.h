@@ -20,8 +20,8 @@ static inline uint64_t rn_hash_word(uint64_t word)
 	return word * RN_HASH_FACTOR;
 }
 
-/* Continues a hash of bytes (FNV-1a, 64 bits), whose first value of @hash is
- * RN_HASH_BEGIN.
+/* Adds bytes to the hash @hash (FNV-1a, 64 bits). Before the first bytes, @hash must
+ * be RN_HASH_BEGIN.
  */
 #define RN_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 

@@ -41,9 +41,9 @@ enum rn_host_counter {
 struct rn_host_nic_cfg {
 	const char *name; /* name of the device, such as "rocin0"; copied */
 	/* The PCIe hierarchy calls this function of the device when a read or atomic that
-	 * answered PENDING has ended. The device must call collect() soon afterwards. Any
-	 * thread may call the function, and none holds the lock of the hierarchy then.
-	 * The function must not block.
+	 * had returned RN_MEM_PENDING has ended. The device must call collect() soon
+	 * afterwards. Any thread may call the function, and none holds the lock of the
+	 * hierarchy then. The function must not block.
 	 */
 	void (*wake)(void *arg);
 	void *arg;
@@ -128,8 +128,8 @@ struct rn_host_api {
 			    void *arg);
 
 	/* Reports that a poll of the CQ ring at @ring has found nothing; @ring 0: that
-	 * the device has looked for work in vain. The PCIe hierarchy then moves some
-	 * pending TLPs a step further.
+	 * the device has looked for work and found none. The PCIe hierarchy then moves
+	 * some pending TLPs a step further.
 	 */
 	void (*polled_empty)(struct rn_host_nic *nic, rn_iova ring);
 
@@ -160,8 +160,9 @@ struct rn_host_api {
 
 	/* Registers a region, and checks that [@addr, @addr + @len) may be accessed with
 	 * these RN_ACCESS_* flags. If the user has declared this memory to be device
-	 * memory, it becomes that. Return: 0: it is host memory; 1: it is device memory;
-	 * -ENOMEM: not reachable through the BAR; another -errno.
+	 * memory, it is treated as device memory from then on. Return: 0: it is host
+	 * memory; 1: it is device memory; -ENOMEM: not reachable through the BAR;
+	 * another -errno.
 	 */
 	int (*region_add)(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access);
@@ -178,8 +179,7 @@ struct rn_host_api {
 	void (*dm_remove)(struct rn_host_nic *nic, rn_iova addr);
 	/* Copy between the program's memory and memory on the NIC, for the program.
 	 * Writes are posted; completions of reads arrive after the earlier writes of the
-	 * NIC.
-	 * Return: 0; -EFAULT.
+	 * NIC. Return: 0; -EFAULT.
 	 */
 	int (*dm_write)(struct rn_host_nic *nic, rn_iova addr, const void *src,
 			uint64_t len);

@@ -80,7 +80,9 @@ enum rn_icrc_verdict {
  */
 struct rn_icrc_hint {
 	uint16_t last_id; /* identification of the last packet accepted */
-	/* Identification of the first packet in the super-packet of that packet. */
+	/* Identification of the first packet in the super-packet that contained the
+	 * packet of @last_id.
+	 */
 	uint16_t first_id;
 	/* Identification of the last packet that was refused, plus 1; valid if @has_next.
 	 */

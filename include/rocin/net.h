@@ -88,9 +88,9 @@ struct rn_net_ops {
 	 *
 	 * The work of one call is bounded, whatever is received: it takes at most one
 	 * datagram from the sockets, even an empty one, and looks at 3 * RN_RX_BATCH
-	 * records of each shared memory ring; a back end that wraps another one calls
-	 * receive() of that at most once. (With io_uring a call may read some datagrams
-	 * in advance, which later calls return.)
+	 * records of each shared memory ring; a back end that wraps another one calls the
+	 * receive() of the other one at most once. (With io_uring a call may read some
+	 * datagrams in advance, which later calls return.)
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 

@@ -59,7 +59,9 @@ enum rn_nic_queues {
 
 /* Knob rc.p2p: the route from a NIC to device memory. */
 enum rn_p2p {
-	/* by a switch that both are below, through the same queue as the CPU */
+	/* through the switch that both are below, in the same queue as accesses of
+	 * the CPU
+	 */
 	RN_P2P_SHARED,
 	RN_P2P_SPLIT, /* through another root port: no ordering with CPU traffic */
 	RN_P2P_DENY,  /* there is no route: access to device memory fails */

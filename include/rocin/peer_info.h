@@ -3,11 +3,11 @@
  * and its answer: MADs of a vendor's management class to and from QP1.
  *
  * A port that does not know the class answers with an error status, as is the rule for
- * any class: so an older Rocin and other RoCE devices show at least that packets get
- * through in both directions. The packet of a question may be longer than a MAD, up to
- * the longest that a path MTU needs. Its answer has the same length: so a question finds
- * out whether packets of that length get through, and a forged one gains an attacker
- * nothing. An answer is never answered.
+ * any class. So even an older Rocin or another RoCE device shows by its answer that
+ * packets get through in both directions. The packet of a question may be longer than a
+ * MAD, up to the longest that a path MTU needs. Its answer has the same length. So a
+ * question finds out whether packets of that length get through, and a question with a
+ * forged source address cannot be used to amplify an attack. An answer is never answered.
  *
  * Data of a question, 232 bytes: a mark of 8 bytes, then zeros. Data of an answer:
  *
@@ -18,9 +18,9 @@
  *   44  zeros
  *   48  time since 1970 in ms, 8 bytes
  *
- * The time is that of the host, and tells no more than the clock of any protocol that
- * shows one; the time since the start of the machine is not told, nor anything about
- * users, programs or QPs.
+ * The time is that of the host's wall clock, which other protocols show, too. The answer
+ * contains neither the time since the start of the machine nor anything about users,
+ * programs or QPs.
  *
  * Threads: any; nothing here has state.
  * Source: IBTA Vol 1, 13.4.4 (management classes: 0x09 to 0x0f are for vendors).
@@ -33,8 +33,9 @@
 struct rn_flow;
 
 enum {
-	/* Length in bytes from BTH to ICRC of the shortest question, and of the longest:
-	 * as an XRC WRITE with immediate data at the largest path MTU.
+	/* Length in bytes from BTH to ICRC of the shortest question, and of the
+	 * longest. The longest is as long as an XRC WRITE with immediate data at the
+	 * largest path MTU.
 	 */
 	RN_PEER_ASK_MIN = RN_GSI_PACKET_LEN,
 	RN_PEER_ASK_MAX = RN_BTH_LEN + RN_XRCETH_LEN + RN_RETH_LEN + RN_IMM_LEN + 4096 +
@@ -45,7 +46,7 @@ enum {
 /* How the devices of a host treat IPv4 identifications that they cannot predict. */
 enum rn_peer_icrc {
 	RN_PEER_ICRC_UNKNOWN,
-	RN_PEER_ICRC_SOLVE, /* all of them solve for it */
+	RN_PEER_ICRC_SOLVE, /* all of them compute it from the ICRC (icrc.h) */
 	RN_PEER_ICRC_EXACT, /* at least one drops the packet (ROCIN_ICRC=exact) */
 };
 
@@ -72,7 +73,7 @@ static inline uint32_t rn_peer_ask_len(uint32_t path_mtu)
 }
 
 /* Writes a question into the RN_MAD_LEN bytes at @mad. @tid: a random number, by which
- * the answer will be known.
+ * the answer will be recognised.
  */
 void rn_peer_ask_emit(uint8_t *mad, uint64_t tid);
 

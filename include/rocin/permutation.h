@@ -24,7 +24,7 @@ enum {
 	RN_PERMUTATION_ROUNDS = 8
 };
 
-/* Returns the order of the numbers of 2 * @half bits that @secret stands for. */
+/* Returns the order of the numbers of 2 * @half bits that @secret determines. */
 static inline struct rn_permutation rn_permutation_of(uint64_t secret, unsigned half)
 {
 	assert(half >= 1 && half <= 16);

@@ -181,9 +181,9 @@ uint32_t rn_qp_reads(const struct rn_qp *qp);
 
 /* Destroys the QP without CQEs. Before the call, the caller must have detached the QP
  * from its multicast groups. After it, the caller must remove the QP's CQEs from the
- * rings, and may then free its block, but not too early: reads and atomics that answered
- * PENDING may still write into the block, until the memory back end has ended those of
- * this QP (rn_mem_attr.qpn).
+ * rings, and may then free its block, but not too early: memory reads and atomics that
+ * returned RN_MEM_PENDING may still write into the block, until the memory back end has
+ * ended those of this QP (rn_mem_attr.qpn).
  */
 void rn_qp_destroy(struct rn_dev *dev, struct rn_qp *qp);
 
@@ -211,14 +211,14 @@ int rn_qp_modify(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 		 const struct rn_qp_attr *attr, uint32_t mask);
 
 /* Returns the attributes (RN_ATTR_*, including RN_ATTR_STATE) that must be given when a
- * QP of @type goes to @to, which is INIT, RTR or RTS, from the state before.
+ * QP of @type goes to @to, which is INIT, RTR or RTS, from the preceding state.
  */
 uint32_t rn_qp_required(enum rn_qp_type type, enum rn_qp_state to);
 
 void rn_qp_query(const struct rn_qp *qp, struct rn_qp_attr *attr);
 
-/* Returns the number of the peer's messages that have been completed here, modulo 2^24:
- * the MSN of an acknowledgement that was sent now.
+/* Returns the number of the peer's messages that have been completed here, modulo 2^24.
+ * An acknowledgement that is sent now has this MSN.
  */
 uint32_t rn_qp_msn(const struct rn_qp *qp);
 
@@ -274,8 +274,9 @@ void rn_qp_rnr(const struct rn_qp *qp, struct rn_rnr *rnr);
  */
 bool rn_qp_was_answered(const struct rn_qp *qp);
 
-/* Kinds of completions that can be counted, with the numbers of the bits of verbs: those
- * of the QP's own requests and receives, and those of requests of its peer.
+/* Kinds of completions that can be counted: those of the QP's own requests and receives,
+ * and those of requests of its peer. The number of a kind is that of its bit in the mask
+ * by which verbs attach a completion counter to a QP.
  */
 enum rn_tally_kind {
 	RN_TALLY_SEND,
@@ -287,8 +288,9 @@ enum rn_tally_kind {
 	RN_TALLY_COUNT,
 };
 
-/* A count of completions. The device changes it by atomic stores (release), so that other
- * threads may read it at any time (acquire): data of what is counted was written before.
+/* A count of completions. The device changes it by atomic stores (release), and other
+ * threads may read it at any time by atomic loads (acquire). A thread that has read a
+ * count also sees the data of the operations that are counted.
  */
 struct rn_tally {
 	uint64_t done;	 /* successful completions, or their bytes */
@@ -296,13 +298,16 @@ struct rn_tally {
 	bool of_bytes;
 };
 
-/* Which tally counts which kind; NULL: none. Several QPs may share a tally. */
+/* For each kind of completion, the tally that counts it; NULL: it is not counted. Several
+ * QPs may share a tally.
+ */
 struct rn_tallies {
 	struct rn_tally *by[RN_TALLY_COUNT];
 };
 
-/* Sets what counts the QP's completions from now on. @tallies: stays the caller's, and
- * must remain as long as the QP, or until this is called again; NULL: nothing counts.
+/* Sets the tallies that count the QP's completions from now on. The caller owns @tallies,
+ * and must keep it until the QP is destroyed or this function is called again. NULL: no
+ * completion is counted.
  */
 void rn_qp_set_tallies(struct rn_qp *qp, const struct rn_tallies *tallies);
 
@@ -394,7 +399,7 @@ struct rn_mcast {
 	struct rn_qp *qp;
 };
 
-/* Attaches @qp to the group. It must be a UD QP, in any state, that is not a member yet.
+/* Attaches @qp to the group. @qp must be a UD QP, in any state, that is not a member yet.
  * It stays a member until rn_mcast_detach(), also through RESET, and must be detached
  * before it is destroyed.
  */

@@ -65,10 +65,10 @@ enum {
 	RN_VAIN_MAX = 64,
 	/* Maximum number of expired timers, plus completions that these cause, that one
 	 * rn_dev_expire() serves. If the last timer moves its queue pair to ERR, all
-	 * requests of that queue pair complete, so there may be more completions.
-	 * (Thousands of queue pairs may have sent at the same moment to a peer that is
-	 * gone. Between two calls, other threads can get the engine lock, and packets are
-	 * received.)
+	 * requests of that queue pair complete, so there may be more completions. The
+	 * limit keeps a call short if thousands of queue pairs have sent at the same
+	 * moment to a peer that is gone: between two calls, other threads can get the
+	 * engine lock, and packets are received.
 	 */
 	RN_EXPIRE_MAX = 256,
 };
@@ -146,11 +146,11 @@ rn_ns rn_dev_deadline(const struct rn_dev *dev);
  */
 void rn_dev_expire(struct rn_dev *dev, rn_ns now);
 
-/* Returns true if, since the last call, a queue pair has waited for its peer in vain: its
+/* Returns true if, since the last call, a queue pair has got no answer from its peer: its
  * ACK timer expired at least twice in a row, or its retries were used up. *@flow: out,
  * the flow of that queue pair; if there are several, of the last one. The caller can then
- * find out by ICMP whether the peer's host refuses the packets, which only sockets
- * report.
+ * find out whether ICMP messages say that the peer's host refuses the packets. Such
+ * messages are reported by sockets only, to which the transport has no access.
  */
 bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow);
 
@@ -169,8 +169,8 @@ bool rn_dev_silent(struct rn_dev *dev, struct rn_flow *flow);
 void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 		       uint8_t slot, uint64_t taken);
 
-/* Reports the end of a memory operation that answered PENDING. Unknown tags (of a QP that
- * was destroyed meanwhile) are ignored.
+/* Reports the end of a memory operation that had returned RN_MEM_PENDING. Unknown tags
+ * (of a QP that was destroyed meanwhile) are ignored.
  */
 void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result);

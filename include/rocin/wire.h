@@ -176,8 +176,8 @@ static inline uint8_t *rn_put_be24(uint8_t *p, uint32_t v)
 	return p + 3;
 }
 
-/* Writes a word by one store, so that a load of the word that follows at once need not
- * wait.
+/* Writes a word by one store. The ICRC code loads the word right afterwards, and would
+ * have to wait if the word came from several stores (see rn_crc32()).
  */
 static inline uint8_t *rn_put_be32(uint8_t *p, uint32_t v)
 {
