@@ -2,9 +2,9 @@
 /* timer.h - timers ordered by deadline, then by the order in which they were started.
  *
  * An intrusive leftist tree: the work of each call is logarithmic in the number of armed
- * timers. (In a heap with an amortised bound, one call may pay for all that were started
- * before it.) Nothing is allocated and nothing recurses. A timer lives in its owner;
- * the owner must stop it before it is freed.
+ * timers. (In a heap whose bound is amortised, one call may have to do work that many
+ * earlier calls have left.) Nothing is allocated and nothing recurses. A timer is a
+ * member of an object, and must be stopped before that object is freed.
  *
  * Threads: none of these functions locks.
  * Source: Knuth, "The Art of Computer Programming", volume 3, 5.2.3 (leftist trees,
