@@ -329,8 +329,9 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		if (qp->burst >= QUANTUM) {
 			rn_list_remove(link);
 			rn_dev_schedule(dev, qp);
-			/* The burst is not set to 0, because the ACK may still go into
-			 * one super-packet with the packets before it.
+			/* goes_behind() sends an ACK behind requests only if burst is not
+			 * 0. So burst is set to 1: the ACK may still go into one
+			 * super-packet with the packets before it.
 			 */
 			qp->burst = 1;
 			continue;

@@ -304,8 +304,8 @@ static enum rn_stat check_source(struct arrival *a)
 
 /* Checks a congestion notification (CNP) and passes it to congestion control. It is
  * counted even if it is dropped. A QP accepts it in more states than other packets,
- * because its responses, too, can cause CNPs. Returns the counter of what has become of
- * the packet.
+ * because its responses, too, can cause CNPs. Returns the counter that is to be
+ * incremented for the packet.
  */
 static enum rn_stat take_cnp(struct arrival *a)
 {
