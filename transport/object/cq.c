@@ -315,8 +315,9 @@ static bool is_armed_for(const struct rn_cq *cq, const struct rn_completion *c)
 }
 
 /* Returns the number of the message that a CQE is about, see rn_mem_attr.msg. For a
- * receive that succeeded, it is the number of the last message. For one that failed, it
- * is the number of the next message, because the message was not received completely.
+ * receive that succeeded, it is the number of the message that was received last. For a
+ * receive that failed, it is the number that the message would have got, because the
+ * message was not received completely.
  */
 static uint32_t message_of(const struct rn_qp *qp, const struct rn_completion *c)
 {

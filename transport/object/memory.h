@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* memory.h - memory windows (bind, invalidate), and copying between
- * packets and SGE lists.
+/* memory.h - memory windows (bind, invalidate), and copying between packets and
+ * SGE lists.
  *
- * A window is a struct rn_mr in the same key table as the regions, so a
- * check of a key finds either.
+ * A window is a struct rn_mr in the same key table as the regions, so a check of a key
+ * finds either.
  *
  *   type 1   can be bound again at any time; a bind of 0 bytes ends the binding; the key
  *            opens memory to all queue pairs of the protection domain
  *   type 2B  free -> bound by BIND_MW -> free by an invalidation; the key opens memory to
  *            the queue pair that bound it, and the binding ends with the queue pair
  *
- * Source: IBTA Vol 1, 10.6.7.2; compliance statements stand at the checks.
+ * Source: IBTA Vol 1, 10.6.7.2; each check in memory.c names its compliance statement.
  */
 #ifndef RN_MEMORY_H
 #define RN_MEMORY_H

@@ -217,7 +217,8 @@ void rn_recv_wqe_fill(struct rn_recv_wqe *wqe, const struct rn_recv_wr *wr)
 
 	*wqe = (struct rn_recv_wqe){
 		.wr_id = wr->wr_id,
-		/* An upper limit is enough, because no message is longer than 2^31 bytes.
+		/* A sum beyond UINT32_MAX need not be exact, because no message is longer
+		 * than 2^31 bytes.
 		 */
 		.length = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
 		.num_sge = wr->num_sge,
