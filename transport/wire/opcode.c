@@ -2,9 +2,9 @@
 /* opcode.c - two tables: properties of each packet opcode, and of each work
  * request opcode.
  *
- * The header length is computed from the flags, so both always agree. Transport classes
- * share their rows: UC is RC without READ, atomics and invalidation; an XRC request is an
- * RC request with an XRCETH.
+ * The header length of an opcode is computed from its flags, so that the two always
+ * agree. Transport classes share their rows: UC is RC without READ, atomics and
+ * invalidation; an XRC request is an RC request with an XRCETH.
  */
 #include "rocin/opcode.h"
 
