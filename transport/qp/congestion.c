@@ -141,9 +141,10 @@ bool rn_dcqcn_notify(struct rn_dcqcn *d, const struct rn_dcqcn_params *p, rn_ns 
 }
 
 /* ---------------------------------------------------------------- pacing of packets */
-/* After a pause a QP may send faster than its rate, to make up for the pause, but only
- * for a pause of this length, if the program has set no burst size. With zero the rate
- * would never be reached, because the thread that sends may wake up late.
+/* After a pause a QP may send faster than its rate, to make up for the pause. These are
+ * the longest pauses for which it may do so, if the program has set no burst size. If
+ * they were zero, the QP would never reach its rate, because the thread that sends may
+ * wake up late.
  */
 #define CREDIT RN_MSEC(1)
 #define CREDIT_CONGESTED RN_USEC(200)

@@ -2,9 +2,9 @@
 /* modify.c - attributes and states of queue pairs, and automatic path migration.
  *
  * A table says which modify calls are legal. A transition without an entry in the table
- * (allowed == false) is refused. RTS to SQE has none, because a program cannot ask for
- * it: the device makes this transition after an error. The rate limit is an attribute of
- * all QP types whose sending is paced here; in Linux only raw packet QPs have it.
+ * (allowed == false) is refused. RTS to SQE has no entry, because a program cannot ask
+ * for it: the device makes this transition after an error. The rate limit is an attribute
+ * of all QP types whose sending is paced here; in Linux only raw packet QPs have it.
  *
  *   MIGRATED  The MigReq bit is 1 in all packets that leave, and is ignored in
  *             packets that arrive.
@@ -15,9 +15,10 @@
  *             it to MIGRATED, when no retry is left, or when a packet with MigReq 1
  *             arrives by that path. The QP is then MIGRATED and raises PATH_MIG.
  *
- * A packet with MigReq 1 that arrives by the primary path is an old one that was
- * overtaken, and is accepted. One that arrives by neither path is dropped, because this
- * end does not know that path; the first of them raises PATH_MIG_ERR.
+ * A packet with MigReq 1 that arrives by the primary path was sent before the peer
+ * migrated and overtaken by newer packets, and is accepted. A packet that arrives by
+ * neither path is dropped, because this end does not know that path; the first of them
+ * raises PATH_MIG_ERR.
  *
  * Source: IBTA Vol 1, 17.2.8.
  */

@@ -15,12 +15,11 @@
  * any other duplicate.
  *
  * While no loss is known, the watch is distant: the QP goes back if nothing comes back
- * for many round trips and the local ACK timer is far from its end, each time after
- * twice as long.
+ * for many round trips and the local ACK timer is far from its end. Each further wait is
+ * twice as long as the one before.
  *
- * A QP that goes back without knowing of a loss first sends one packet (req.sends_one):
- * a peer that was only slow acknowledges everything, and the rest need not be sent
- * again.
+ * A QP that goes back without knowing of a loss first sends one packet (req.sends_one): a
+ * peer that was only slow acknowledges everything, and the rest need not be sent again.
  */
 #include "requester.h"
 
@@ -37,7 +36,7 @@ enum {
 	PROBE_RTTS = 4,
 	FIRST_RTTS = 16,
 };
-/* Time after a loss for which the QPs to the peer are watched closely. */
+/* How long, after a loss, all QPs that send to the same peer are watched closely. */
 #define WATCH RN_MSEC(200)
 
 static rn_ns times_rtt(const struct rn_peer *peer, unsigned times, rn_ns least)
@@ -155,10 +154,10 @@ static void go_back_on_suspicion(struct rn_qp *qp, rn_ns now)
 	rn_window_loss(qp, now);
 }
 
-/* Returns true if the acknowledgement came so quickly that the peer had missed the
- * packet, which has just been sent again: the peer then acknowledges it at once. A peer
- * that is only slow acknowledges packets at any time, including those that were not sent
- * again.
+/* Returns true if the acknowledgement of a packet that was sent again came so quickly
+ * that the peer must have missed its first copy: a peer acknowledges a packet that it was
+ * missing at once. A peer that is only slow acknowledges packets at any time, including
+ * those that were not sent again.
  */
 static bool is_answered_at_once(const struct rn_qp *qp, rn_ns now)
 {
@@ -247,8 +246,8 @@ void rn_probe_expire(struct rn_qp *qp, rn_ns now)
 		return;
 	}
 	go_back_on_suspicion(qp, now);
-	/* was_silent is set only under a distant watch. Under a close one it would let a
-	 * peer that is merely slow look like one that loses packets.
+	/* was_silent is set only under a distant watch. If it were set under a close
+	 * watch, too, a peer that is merely slow would look like one that loses packets.
 	 */
 	if (!probe->is_close)
 		probe->was_silent = true;

@@ -206,7 +206,7 @@ static void stop_sending(struct rn_qp *qp)
 	rn_timer_remove(&qp->dev->timers, &qp->timer);
 	rn_window_withdraw(qp);
 	rn_read_window_withdraw(qp);
-	/* responses may wait for the timer (pacing), which has been stopped */
+	/* Responses may have waited for the pacing timer, which has just been stopped. */
 	if (rn_rsp_work_due(qp))
 		rn_dev_schedule(qp->dev, qp);
 	else

@@ -133,8 +133,8 @@ struct rn_requester {
 	 * READ request even if the window is full.
 	 */
 	bool read_pass;
-	/* The member @taken is valid: the value of peer->taken that rn_window_holds()
-	 * last compared with. Cleared when an acknowledgement advances una and when
+	/* @taken is valid: it is the value of peer->taken with which rn_window_holds()
+	 * last compared the present one. Set to false when una advances, or when
 	 * peer->taken has changed.
 	 */
 	bool knows_taken;
@@ -479,13 +479,13 @@ struct rn_dev {
 	/* Lists of QPs, by struct rn_qp.work_link and ack_link. */
 	struct rn_list work, acks;
 	struct rn_list frames; /* raw packet QPs that have frames to build */
-	/* Number of QPs whose turn to send has come although they had no packet to send,
-	 * since rn_dev_transmit() last returned 0.
+	/* Number of QPs that got their turn to send but had no packet to send, since
+	 * rn_dev_transmit() last returned 0.
 	 */
 	uint32_t vain;
 	/* Time at which rn_dev_transmit() returned 0 before it had asked all QPs of
-	 * `work` for a packet. RN_NEVER: its last call has asked them all, or
-	 * rn_dev_expire() was called since.
+	 * `work` for a packet. RN_NEVER: the last call of rn_dev_transmit() has asked all
+	 * of them, or rn_dev_expire() was called since.
 	 */
 	rn_ns more_at;
 	/* List of struct rn_cc of QPs that have a congestion notification to send. */
@@ -594,7 +594,8 @@ static inline void rn_count_n(struct rn_dev *dev, enum rn_stat stat, uint64_t n)
 }
 
 /* Puts the QP at the end of dev->work, because it may have requests or responses to
- * build. Does nothing if it is on that list already. Harmless if it has nothing to build.
+ * build. Does nothing if the QP is on that list already. May be called although the QP
+ * has nothing to build.
  */
 static inline void rn_dev_schedule(struct rn_dev *dev, struct rn_qp *qp)
 {
@@ -619,8 +620,9 @@ static inline rn_ns rn_earlier(rn_ns a, rn_ns b)
 	return a < b ? a : b;
 }
 
-/* Sets qp->timer to the earliest of the deadlines in qp->req. If it is set to an earlier
- * time already, leaves it as it is: when it fires, nothing is due, and it is set again.
+/* Sets qp->timer to the earliest of the deadlines in qp->req. If the timer is set to an
+ * earlier time already, leaves it as it is: when it fires, nothing will be due, and this
+ * function will be called again.
  */
 static inline void rn_dev_arm_timer(struct rn_dev *dev, struct rn_qp *qp)
 {
@@ -840,7 +842,7 @@ bool rn_apm_takes(struct rn_qp *qp, const struct rn_packet *p);
  */
 void rn_apm_received(struct rn_qp *qp, const struct rn_packet *p);
 /* Called when no transport retry is left. Return: true if the QP has migrated to its
- * alternate path, and so has all retries again; false if it cannot.
+ * alternate path, and may use all retries again; false if it cannot.
  */
 bool rn_apm_escape(struct rn_qp *qp);
 
@@ -868,7 +870,7 @@ bool rn_req_idle(const struct rn_qp *qp);
  * state of the QP and the path of the packet.
  */
 void rn_req_receive(struct rn_qp *qp, rn_ns now, const struct rn_packet *p);
-/* Performs what is due in the requester, because deadlines of it have passed. */
+/* Performs what is due in the requester at @now, such as a retransmission. */
 void rn_req_expire(struct rn_qp *qp, rn_ns now);
 
 /* -------------------------------------------------- responder.c, response.c */

@@ -26,8 +26,8 @@ struct segment {
 	bool last;
 };
 
-/* kbit/s. At rates below this one, it may take longer than the local ACK timeout to send
- * RN_ACK_REQ_EVERY packets. So every packet asks for an acknowledgement.
+/* Rate in kbit/s. At a lower rate, sending RN_ACK_REQ_EVERY packets may take longer than
+ * the local ACK timeout, so every packet asks for an acknowledgement.
  */
 enum {
 	SLOW = 1000000

@@ -113,22 +113,22 @@ static inline struct rn_rd_sent *rn_rd_at(const struct rn_requester *req, uint32
  * has been answered completely.
  */
 void rn_req_read_answered(struct rn_qp *qp);
-/* Removes all requests from the ring: they will be sent again, or never. */
+/* Removes all requests from the ring, because they will be sent again or have failed. */
 void rn_req_reads_forget(struct rn_qp *qp);
-/* The READ @wqe is cut into several READ requests. Returns how many response packets,
- * from number @packet on, the request asks for that covers response packet @packet.
- * Requests end at multiples of cfg.read_chunk bytes. So a READ that is sent again from
- * the middle never reaches into another request: a responder answers only duplicates
- * that lie within one original request.
+/* Returns how many response packets, from number @packet of the READ @wqe on, one READ
+ * request asks for. A READ is cut into several READ requests, which end at multiples
+ * of cfg.read_chunk bytes. So a READ that is sent again from the middle never reaches
+ * into another request: a responder answers only duplicates that lie within one
+ * original request.
  */
 uint32_t rn_req_read_packets(const struct rn_qp *qp, const struct rn_send_wqe *wqe,
 			     uint32_t packet);
 
 /* -------------------------------------------------------------- requester.c */
 /* Copies bytes [@offset, @offset + @len) of the data of @wqe to @dst, as the payload of
- * the packet with @psn. If the memory answers PENDING, the caller must call this again:
- * the QP is scheduled again when the bytes have arrived. @part: NULL, or where the CRC of
- * the bytes is stored if the memory back end computes it.
+ * the packet with @psn. If the function returns RN_MEM_PENDING, the caller must call it
+ * again: the QP is scheduled again when the bytes have arrived. @part: NULL, or where the
+ * CRC of the bytes is stored if the memory back end computes it.
  */
 enum rn_mem_result rn_req_fetch(struct rn_qp *qp, struct rn_send_wqe *wqe,
 				struct rn_psn psn, uint32_t offset, uint32_t len,

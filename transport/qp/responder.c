@@ -117,8 +117,8 @@ static void load_request(struct rn_request *q, const struct rn_qp *qp,
 	} else if (q->flags & RN_OP_FETH) {
 		if (!is_flush_known(&q->feth))
 			return;
-		/* The key is checked even for a FLUSH of 0 bytes, because it names the
-		 * region that is to be flushed.
+		/* The key is checked even for a FLUSH of 0 bytes, because the key names
+		 * the region that is to be flushed.
 		 */
 		use = rn_flush_use(&q->reth, &q->feth, use);
 		q->key = rn_mr_check_remote(&qp->dev->mrs, &use, &q->iova, &q->mr);
@@ -256,9 +256,9 @@ static enum rn_verdict check_key(const struct rn_request *q)
 	return q->key == RN_KEY_OK ? RN_V_NEXT : RN_V_BAD_KEY;
 }
 
-/* Checks that two addresses of an atomic are aligned to 8 bytes: its virtual address,
- * and the address in memory for which that stands. They may differ in that, because a
- * region may start at any byte of memory.
+/* Checks that both addresses of an atomic are aligned to 8 bytes: its virtual address,
+ * and the address in memory into which that is translated. One may be aligned and the
+ * other not, because a region may start at any byte of memory.
  */
 static enum rn_verdict check_alignment(const struct rn_request *q)
 {
@@ -426,9 +426,9 @@ static enum rn_verdict execute_message(struct rn_qp *qp, rn_ns now,
 /* ---------------------------- executing READ, atomics, ATOMIC WRITE and FLUSH */
 /* Adds an entry for request @q to the ring of READ and atomic requests; if the ring is
  * full, the oldest entry is dropped. check_resource() has checked that the oldest was
- * answered. If a duplicate of that one is being answered, this answer ends: a requester
- * that sends a new request does not wait for it any more, or it would have more requests
- * outstanding than agreed.
+ * answered. If a duplicate of the oldest request is being answered, that answer is given
+ * up: the requester no longer waits for it, since otherwise its new request would be more
+ * than it may have outstanding.
  */
 static struct rn_resource *new_resource(struct rn_qp *qp, const struct rn_request *q)
 {

@@ -12,9 +12,9 @@
 #include "transport/object/srq.h"
 
 /* Result of the checks of a request packet. The values are in the order in which the
- * specification makes the checks. RN_V_RNR is the check that a receive WQE is posted. So
- * with a verdict behind it, a WQE is posted if the packet needs one; with one before it,
- * that is not known.
+ * specification makes the checks. RN_V_RNR is the result of the check that a receive WQE
+ * is posted. So if the verdict is one behind RN_V_RNR in this list, a WQE is posted if
+ * the packet needs one. If it is one before RN_V_RNR, that has not been checked.
  */
 enum rn_verdict {
 	RN_V_NEXT, /* no error: go on with the next check */

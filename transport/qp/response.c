@@ -3,18 +3,18 @@
  * atomics, ATOMIC WRITE and FLUSH. Executes the last three, and contains the responder's
  * part of QP state changes.
  *
- * A QP has at most one acknowledgement waiting: a newer one replaces it, and a
- * NAK includes it. READ and atomic responses with smaller PSNs have to be sent before it.
- * Once they are, or if there are none, the QP is on dev->acks until the acknowledgement
- * is sent.
+ * A QP has at most one acknowledgement waiting. A newer ACK or NAK replaces it, because
+ * it acknowledges the earlier requests, too. READ and atomic responses with smaller PSNs
+ * have to be sent before the acknowledgement. Once they are, or if there are none, the QP
+ * is on dev->acks until the acknowledgement is sent.
  *
- * If the device is configured to do so, each ACK carries the number of receive WQEs that
- * no message has taken (credits), rounded down to a value that the AETH can express.
- * Credits count from the MSN in the same AETH, so an ACK that other messages have
- * overtaken promises less than there is, never more. Receive WQEs of an SRQ cannot
- * be promised to one of the queue pairs that share it, so a QP with an SRQ
- * advertises no credits. The requester's side is take_credits() in retransmit.c and
- * has_credit() in requester.c.
+ * If the device is configured to do so, each ACK carries the number of receive WQEs
+ * that no message has taken (credits), rounded down to a value that the AETH can
+ * express. Credits count from the MSN in the same AETH, so an ACK that other messages
+ * have overtaken promises less than there is, never more. Receive WQEs of an SRQ cannot
+ * be promised to one of the queue pairs that share it, so a QP with an SRQ advertises
+ * no credits. The requester's side is take_credits() in retransmit.c and has_credit()
+ * in requester.c.
  *
  * Atomics, ATOMIC WRITE and FLUSH are executed once, one at a time and in order, and are
  * answered afterwards. An ATOMIC WRITE is one aligned store, and never a relaxed-ordering
@@ -22,8 +22,8 @@
  * READ before it has been answered. A FLUSH is a read of one byte of the range that it
  * names: the read pushes earlier writes ahead of it on the way to that memory, and when
  * it completes, those writes have arrived. If memory always answers at once, writes are
- * never on their way, and no read is needed. Whether the memory is persistent is its own
- * property, so both placement types do the same.
+ * never on their way, and no read is needed. A FLUSH does the same for both placement
+ * types, because whether data survives power loss depends only on the memory.
  *
  * Source: IBTA Vol 1, 9.4.5, 9.7.5, 9.7.7.2 (credits) and A19.
  */
@@ -504,11 +504,11 @@ static enum rn_mem_result run_operation(struct rn_qp *qp, const struct rn_resour
 	return RN_MEM_FAULT;
 }
 
-/* Returns true if the resource at @index is an ATOMIC WRITE that must wait for an
- * earlier READ. It need not if memory always answers at once. A READ then reads memory
- * when its response is built. As with any other write, the requester must use a fence if
- * the READ is to return the old bytes. Waiting would let a later SEND overtake the
- * ATOMIC WRITE.
+/* Returns true if the resource at @index is an ATOMIC WRITE that must wait for an earlier
+ * READ. It never waits if memory always answers at once, because waiting would let a
+ * later SEND overtake it. A READ then reads memory when its response is built, perhaps
+ * after the ATOMIC WRITE. If the READ is to return the old bytes, the requester must use
+ * a fence, as with any other write.
  */
 static bool must_wait(const struct rn_qp *qp, uint8_t index)
 {
@@ -688,7 +688,9 @@ static uint32_t build_read(struct rn_qp *qp, rn_ns now, struct rn_build *b)
 	memset(payload + len, 0, pad);
 
 	if (left <= mtu) {
-		/* All of it was read, and the peer has it unless a packet is lost. */
+		/* All data of the READ was read, and the peer gets it unless a packet
+		 * is lost.
+		 */
 		if (!r->answered)
 			rn_qp_tally(qp, RN_TALLY_REMOTE_READ, RN_WC_SUCCESS, r->length);
 		r->answered = true;

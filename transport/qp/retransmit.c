@@ -203,7 +203,8 @@ static bool go_back_for_retry(struct rn_qp *qp, rn_ns now, bool heard)
 	}
 	qp->req.retry_left--;
 	rn_req_go_back(qp);
-	/* If nothing came from the peer, it may only be slow, and no packet lost. */
+	/* If nothing came from the peer, the peer may only be slow, and no packet lost.
+	 */
 	qp->req.sends_one = qp->req.probe.was_silent = !heard;
 	if (heard)
 		rn_window_suspect(qp);
@@ -505,8 +506,9 @@ static bool aeth_acknowledges(struct rn_qp *qp, const struct rn_packet *p)
 }
 
 /* Returns true if una, the oldest unacknowledged PSN, is the last PSN of a READ request.
- * The ring of sent requests is empty right after the QP went back, but a response to the
- * first copy of the request may still arrive.
+ * Right after the QP went back, the ring of sent requests is empty, but a response to the
+ * first copy of the request may still arrive. The end of the request is then computed
+ * from the WQE.
  */
 static bool ends_request(const struct rn_qp *qp, const struct rn_send_wqe *wqe)
 {

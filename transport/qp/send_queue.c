@@ -374,7 +374,9 @@ void rn_req_retire_ended(struct rn_qp *qp, rn_ns now)
 {
 	struct rn_requester *req = &qp->req;
 
-	/* If the QP has gone back, cur may be at this WQE. */
+	/* While packets are sent again, cur may still be at this WQE, which leaves
+	 * the queue.
+	 */
 	if (req->cur == req->sq.head)
 		req->cur++;
 	rn_req_retire(qp, now, RN_WC_SUCCESS);

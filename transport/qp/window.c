@@ -12,8 +12,8 @@
  *
  * A QP with nothing in flight may always send a packet, so that a few QPs make
  * progress whatever the other QPs do. Many QPs would overrun the peer's buffer in this
- * way; besides, a packet that arrives alone is acknowledged alone, which costs half as
- * much again. So when RN_WINDOW_MANY QPs wait, they take turns, first come, first
+ * way; besides, a packet that arrives alone is acknowledged alone, which raises its
+ * cost by half. So when RN_WINDOW_MANY QPs wait, they take turns, first come, first
  * served: in its turn, a QP may send a number of bytes (its grant); then it goes to
  * the end of the queue.
  *
