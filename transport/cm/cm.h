@@ -30,8 +30,8 @@ enum {
 	 */
 	RN_CM_AMPLIFICATION = 3,
 	/* Number of addresses that are remembered as proven; a power of two. A new
-	 * address may displace another one from the table. That one then only gets fewer
-	 * repetitions of messages, until it is proven again.
+	 * address may displace another one from the table. The displaced address then
+	 * only gets fewer repetitions of messages, until it is proven again.
 	 */
 	RN_CM_PROVEN = 256,
 	/* Number of received LAPs whose transaction IDs are remembered, to recognise late

@@ -438,9 +438,9 @@ enum {
 	CPI_RESP_TIME = 7, /* low 5 bits */
 };
 
-/* Has the packet the length of a MAD's? Packets with another length are dropped silently
- * (IBTA Vol 1, 13.5.3.1), except for those of peer_info.h, for which @pkt has the whole
- * MAD.
+/* Is this the length of a packet that carries a MAD? Packets with another length are
+ * dropped silently (IBTA Vol 1, 13.5.3.1), except for those of peer_info.h, for which
+ * @pkt has the whole MAD.
  */
 static bool is_mad_length(const uint8_t *pkt, size_t len)
 {

@@ -17,7 +17,9 @@ enum {
 	TIME_MS = 48,
 };
 
-/* Other vendors use the same management classes, so the data begin with this. */
+/* The data of each question and answer begin with this mark, because other vendors use
+ * the same management classes.
+ */
 static const uint8_t mark[8] = { 'R', 'o', 'c', 'i', 'n', '?', 0, 1 };
 
 static bool has_mark(const uint8_t *mad)
@@ -70,7 +72,9 @@ void rn_peer_answer_emit(uint8_t *mad, const uint8_t *ask,
 	rn_put_be64(data + TIME_MS, info->time_ms);
 }
 
-/* Copies the version. Replaces what is not printable, as it will stand on a terminal. */
+/* Copies the version. Replaces characters that are not printable, because the version
+ * will be printed on a terminal.
+ */
 static void read_version(char *to, const uint8_t *from)
 {
 	unsigned i;
