@@ -31,7 +31,8 @@ struct rn_capture_log {
 	uint64_t number; /* number of the last packet */
 	/* number of packets written, and of packets missed because there was no memory */
 	uint64_t written, missed;
-	uint64_t told; /* number of missed packets that the file reports already */
+	/* number of missed packets that are reported in the file already */
+	uint64_t told;
 	/* value of @written + @missed when the last statistics block was written */
 	uint64_t counted;
 	char path[RN_FREE_NAME_MAX];
@@ -124,7 +125,9 @@ static int begin_file(struct rn_capture_log *log, const char *path,
 	rn_capture_blocks_interface(&log->buf, origin, 0);
 	if (log->buf.failed)
 		return -ENOMEM;
-	/* now a reader of the file finds a valid capture without packets */
+	/* Write the blocks so far, so that a reader of the file finds a valid capture
+	 * even before the first packet.
+	 */
 	rn_capture_log_flush(log);
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* capture_ring.h - a ring in shared memory, by which the packets of a running
- * program go to a capture.
+/* capture_ring.h - a ring in shared memory, by which the packets of a running program go
+ * to a capture.
  *
  * There is one ring for each device and capture, with a single writer, the engine that
- * owns the device, and a single reader. Records lie one after the other. If a record
- * does not fit before the end of the data, a pad record fills the rest, and the record
- * begins at the start of the data.
+ * owns the device, and a single reader. Records lie one after the other. If a record does
+ * not fit before the end of the data, a pad record fills the rest, and the record begins
+ * at the start of the data.
  *
  *   memory   | control page: magic, size, counts | tail | head | data ...
  *   record   | struct rn_capture_record | body ... | up to the next multiple of 16 |
@@ -16,7 +16,7 @@
  *
  * Neither end trusts what the other writes: each value is loaded once and checked. A
  * reader that finds an impossible value stops (-EPROTO). A writer that finds an
- * impossible head takes the ring as full from then on.
+ * impossible head treats the ring as full from then on.
  *
  * Threads: each end belongs to one thread or one lock.
  */
@@ -57,7 +57,9 @@ struct rn_capture_record {
 	/* number of the packet, from 1; packets that were missed have no number */
 	uint64_t number;
 	uint32_t qpn; /* number of the local queue pair; 0: not known */
-	/* number of packets that were missed since the last record, for want of room */
+	/* number of packets that were missed since the last record, because the ring
+	 * was full
+	 */
 	uint32_t missed;
 	/* Sent packet: IPv4 identification. Received packet: its position in its
 	 * super-packet.
@@ -108,8 +110,7 @@ struct rn_capture_writer {
 
 /* Set up the writer's end of a ring. It continues behind the last record that an earlier
  * writer has published: a successor of rocind takes over the rings of its predecessor.
- * Return: 0 or -EPROTO (not a ring of this size, or not one that has been left in
- * order).
+ * Return: 0 or -EPROTO (not a ring of this size, or its head and tail are impossible).
  */
 int rn_capture_writer_init(struct rn_capture_writer *w, void *mem, uint32_t size);
 

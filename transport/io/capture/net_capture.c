@@ -473,8 +473,8 @@ struct sent_part {
 	const struct rn_super *super;
 	uint32_t first, end;
 	bool gso;
-	/* Time before the packets were passed to the back end. With a later one, a
-	 * packet could seem to be received before it was sent.
+	/* Time before the packets were passed to the back end. With the time after that,
+	 * a packet could seem to be received before it was sent.
 	 */
 	uint64_t time;
 };

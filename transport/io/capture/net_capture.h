@@ -21,8 +21,8 @@ enum {
 
 /* Which packets a capture records, and how much of each. */
 struct rn_capture_filter {
-	/* Only packets that this queue pair sends or receives are recorded; 0: those of
-	 * all.
+	/* Only packets that this queue pair sends or receives are recorded; 0: the
+	 * packets of all queue pairs.
 	 */
 	uint32_t qpn;
 	/* number of bytes of a packet that are recorded, from the BTH on; 0: all */

@@ -197,7 +197,7 @@ static void write_record(struct tap_file *f, const uint8_t *data, uint32_t len)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	hdr.ts.tv_sec = ts.tv_sec;
-	/* in nanoseconds, despite its name, as the header of the file says */
+	/* nanoseconds, despite the name of the member: the file header says so */
 	hdr.ts.tv_usec = ts.tv_nsec;
 	f->api.dump((u_char *)f->dumper, &hdr, data);
 }
