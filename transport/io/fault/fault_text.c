@@ -872,8 +872,9 @@ int rn_fault_read(const char *text, struct rn_fault_rules *rules, char *err,
 		rn_fault_of_spec(&spec, rules);
 		return 0;
 	}
-	/* A single word with "=" that is neither a rule nor a list of probabilities is
-	 * reported as an error in the latter.
+	/* If the text is a single word with "=" that is neither a valid rule nor a
+	 * valid list of probabilities, the error message is the one about a list
+	 * of probabilities.
 	 */
 	if (!strpbrk(text, " \t\n;") && strchr(text, '=') &&
 	    rn_fault_rules_parse(text, "rule", rules, NULL, 0))

@@ -46,8 +46,8 @@ struct item {
 	struct rn_flow flow;
 	uint32_t sgid_index;
 	uint32_t len;
-	/* One packet, or more if the back end has sent a part of a super-packet and this
-	 * is the whole of it.
+	/* Length of a packet in bytes, and number of packets. An item has several packets
+	 * only if it is a super-packet of which the back end has sent a part.
 	 */
 	uint32_t seg_len, count;
 	uint16_t gro_idx;
@@ -532,7 +532,9 @@ static void set_fate(const struct rn_fault *f, struct item *it, const struct jud
 static void send_split(struct rn_fault *f, const struct rn_super *super,
 		       const struct judged *judged)
 {
-	/* in a super-packet, the IPv4 identification of a packet is its position */
+	/* In a super-packet, the IPv4 identification of a packet is its position, and the
+	 * ICRC was computed for that.
+	 */
 	bool was_joined = f->net.gso && rn_flow_is_ipv4(super->flow);
 
 	for (uint32_t i = 0; i < super->count; i++) {
@@ -737,9 +739,11 @@ struct rn_fault_rules *rn_fault_rules(struct rn_fault *f)
 	return &f->rules;
 }
 
-/* Returns the socket of a packet only if it goes to this host. For other packets returns
- * "no connected socket", although the inner back end may have one: that socket numbers
- * the packets that are sent by it, and rules may drop or delay packets before.
+/* Returns the socket of a packet only if the packet goes to this host. For other packets
+ * returns "no connected socket", although the inner back end may have one. The ICRC of a
+ * packet depends on the number (IPv4 identification) that a connected socket gives to its
+ * next packet. That number is not known here, because rules may still drop or delay
+ * earlier packets.
  */
 static struct rn_tx_socket fault_tx_socket(void *ctx, const struct rn_flow *flow,
 					   uint32_t sgid_index, uint32_t dest_slot)
