@@ -150,7 +150,7 @@ void rn_log(enum rn_log_level level, const char *fmt, ...)
 	len = vsnprintf(line + prefix, sizeof(line) - (size_t)prefix - 1, fmt, args);
 	va_end(args);
 	if (len >= 0) {
-		/* room for the newline was left when the message was cut off */
+		/* the message was cut off early enough to leave room for the newline */
 		size_t end = strlen(line);
 
 		line[end] = '\n';

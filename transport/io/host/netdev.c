@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* netdev.c - finds the interfaces and addresses that ROCIN_NETDEVS names;
- * see rocin/netdev.h.
+/* netdev.c - finds the interfaces and addresses that ROCIN_NETDEVS names; see
+ * rocin/netdev.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -296,7 +296,7 @@ static bool read_salt(const char *path, uint64_t *salt)
 }
 
 /* Writes a new random number to a file, and gives the file the name @path. If another
- * process has created @path meanwhile, that one stays.
+ * process has created @path meanwhile, that file stays.
  */
 static void make_salt(const char *path)
 {
@@ -407,7 +407,9 @@ static bool query_iface(struct rn_netdev *dev)
 	return ok;
 }
 
-/* Reports that there is no interface of this name, and which there are. */
+/* Reports that there is no interface of this name, and names the interfaces that
+ * there are.
+ */
 static int complain_of_name(const struct discovery *d, const char *name, size_t len)
 {
 	char there[256] = "";

@@ -17,8 +17,8 @@
 
 #include "own_fd.h"
 
-/* These flags came with Linux 5.18 to 6.1, so the headers of some
- * distributions lack them.
+/* These flags came with Linux 5.18 to 6.1, so the headers of some distributions
+ * lack them.
  */
 enum {
 	SETUP_SUBMIT_ALL = 1 << 7,
