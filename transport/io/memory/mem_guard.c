@@ -11,11 +11,12 @@
  * each other for ever.
  *
  * If a library intercepts the program's calls of sigaction() (mem_guard.h), our handler
- * stays the one that the kernel knows: what the program sets is put behind it,
- * and is reported when the program asks. Without such a library, checking before each
- * access whether our handler is still there would cost 0.25 us of system call for each
- * signal and as much for the mask, while an access takes 0.02 us; by process_vm_writev()
- * an access takes 0.6 to 1.5 us.
+ * stays the one that the kernel knows: what the program sets is put behind it, and is
+ * reported when the program asks. Without such a library, our handler is put back in
+ * front only from time to time (rn_guard_install()). To check before each access whether
+ * it is still there would cost 0.25 us of system call for each signal and as much for
+ * the mask, while an access takes 0.02 us; by process_vm_writev() an access takes 0.6 to
+ * 1.5 us.
  */
 #include "mem_guard.h"
 
@@ -376,8 +377,8 @@ static bool take_action(int sig, const struct sigaction *act, struct sigaction *
 		return false;
 	was = atomic_load(&s->newest);
 	/* The program had got this file's handler from sigaction() before its calls were
-	 * intercepted, and restores it now. So the program's handler that was the newest
-	 * before becomes that again.
+	 * intercepted, and restores it now. So the handler of the program that was the
+	 * newest before becomes the newest again.
 	 */
 	if (act && is_ours(act)) {
 		c = atomic_load(&was->before) ? atomic_load(&was->before) : was;

@@ -158,8 +158,8 @@ static inline void rn_guard_leave(const struct rn_guard *g)
  * (sim/kernel) tells them when the program is about to set a handler. They register with
  * it when they are loaded.
  *
- * The library exports a function of type rn_signal_watch_fn under the
- * name RN_SIGNAL_WATCH_SYMBOL.
+ * The library exports a function of type rn_signal_watch_fn under the name
+ * RN_SIGNAL_WATCH_SYMBOL.
  */
 
 #define RN_SIGNAL_WATCH_SYMBOL "rocin_watch_signals"
