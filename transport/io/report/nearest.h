@@ -12,10 +12,10 @@
  * @name:	Returns known word @i of @arg
  * @count:	Number of known words
  *
- * A word may have parts, separated by '/', '-', '_' and blanks. They may be in another
- * order.
+ * A word may have parts, separated by '/', '-', '_' and blanks. The parts of @word may be
+ * in another order than those of the known word.
  *
- * Return: that with the fewest letters to insert, delete or replace (the first one of
+ * Return: the word with the fewest letters to insert, delete or replace (the first of
  *	   several); NULL if there is no known word.
  */
 const char *rn_nearest(const char *word, const char *(*name)(const void *arg, size_t i),

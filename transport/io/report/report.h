@@ -19,7 +19,8 @@
 #include "suppress.h"
 
 enum {
-	RN_REPORT_TEXT = 8192, /* longest text of a finding in bytes, without lines */
+	/* longest text of a finding in bytes, before functions and lines are added */
+	RN_REPORT_TEXT = 8192,
 	RN_REPORT_PATH = 256,
 	RN_REPORT_EXIT_CODE = 66, /* exit code if the user gives none */
 };
@@ -52,7 +53,9 @@ struct rn_report_finding {
 	const char *what;     /* one sentence */
 	/* the lines and stacks of the report */
 	const char *body;
-	/* number of the stack of the call, for suppressions; 0: there is none */
+	/* number of the stack (stacks.h) of the call that the finding is about, which
+	 * suppressions may name; 0: there is none
+	 */
 	uint32_t stack;
 };
 
@@ -113,7 +116,7 @@ struct rn_report_body {
 /* Adds a line. @text may contain newlines; its second and later lines are indented. */
 void rn_report_line(struct rn_report_body *b, const char *label, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Adds a stack; nothing for stack 0. */
+/* Adds the stack with the number @stack (stacks.h). Adds nothing if @stack is 0. */
 void rn_report_stack(struct rn_report_body *b, const char *what, uint32_t stack);
 
 #endif /* RN_REPORT_H */

@@ -19,7 +19,9 @@ void rn_stacks_init(void);
 /* Stores the caller's stack, which the unwinder finds, and returns its number. */
 uint32_t rn_stacks_take(void);
 
-/* As rn_stacks_take_again(). @site: the address to which the caller will return. */
+/* Does what rn_stacks_take_again() does. @site: the address to which the caller of that
+ * function will return.
+ */
 uint32_t rn_stacks_take_at(const void *site) __attribute__((noinline));
 
 /* Returns the same number as rn_stacks_take(), and costs only a few loads if this thread
