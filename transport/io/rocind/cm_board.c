@@ -20,8 +20,8 @@ enum {
 	LINE = 64,
 	/* number of entries that get pages at first; it is doubled when needed */
 	RESERVE_FIRST = 64,
-	/* Maximum number of attempts to read an entry. More would be in vain if rocind
-	 * was stopped while it wrote the entry.
+	/* Maximum number of attempts to read an entry. If rocind was stopped while it
+	 * wrote the entry, no number of attempts would be enough.
 	 */
 	READS_MAX = 16,
 };
@@ -39,9 +39,9 @@ struct entry {
 };
 
 /* The form of struct rn_cm_life in shared memory. Memory order: message passing (MP); a
- * reader that sees @channel sees the other fields, which are stored before it. A
- * sequence lock would not do, because programs read the fields after rocind has ended,
- * perhaps while it wrote them.
+ * reader that sees @channel sees the other fields, which are stored before it. A sequence
+ * lock is not used, because programs read the fields after rocind has ended, perhaps
+ * while it wrote them.
  */
 struct life {
 	_Atomic uint64_t channel, uid;

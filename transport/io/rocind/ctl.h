@@ -143,8 +143,8 @@ struct rn_ctl_attach {
 	char ifname[16];    /* NUL-terminated */
 	uint32_t ifindex;   /* also the scope of link-local addresses */
 	uint32_t gid_count; /* 1 .. RN_GID_MAX */
-	/* 1: the client believes that the link is up. rocind sends an event if it is not
-	 * so.
+	/* 1: the client believes that the link is up. If that is wrong, rocind sends
+	 * an event.
 	 */
 	uint32_t up;
 	/* 1: addresses that the interface gets later are added to the device */
@@ -258,8 +258,8 @@ struct rn_ctl_port {
 struct rn_ctl_faults_set {
 	struct rn_ctl_hdr hdr;
 	/* The generation of the rules that the client has read before. If rocind's rules
-	 * have another one now, somebody has changed them since, and rocind refuses the
-	 * new ones.
+	 * have another generation now, somebody has changed them since, and rocind
+	 * refuses the new rules.
 	 */
 	uint64_t generation;
 	/* For each new rule: number of the old rule whose counts it takes over; 255:

@@ -75,8 +75,8 @@ static void decline_wire(struct rn_rocind *r, const struct rn_ctl_wire *wire,
 					   .text = -1,
 					   .ends = ends_of(&wire->ends),
 					   .err = EMFILE };
-	/* If this does not reach rocind, the peer will find that the ring stays full,
-	 * and send by UDP.
+	/* If this message does not reach rocind, the peer will find that the ring stays
+	 * full, and send by UDP.
 	 */
 	(void)rn_rocind_drop_wire(r, &event->ends);
 }

@@ -42,9 +42,9 @@ struct rn_rocind; /* A connection to rocind. */
 struct rn_attach {
 	unsigned slot; /* 1 .. 255: low 8 bits of every QPN of this device */
 	/* Place of the first QPN, 1 .. 65535, in the secret order that @qpn_secret
-	 * determines. A QPN is number << 8
-	 * slot, and the order says which number is at which place. Place 65535 is
-	 * followed by 1. No number is 0, because QPNs below 256 belong to rocind.
+	 * determines. The order says which number is at which place. Place 65535 is
+	 * followed by 1. The QPN is the number << 8, plus @slot. No number is 0, because
+	 * QPNs below 256 belong to rocind.
 	 */
 	uint32_t qpn_counter;
 	uint64_t qpn_secret;
@@ -435,13 +435,15 @@ int rn_rocind_find(const char *wish, char *path, size_t path_len, char *err,
  * The daemon gets a session of its own, /dev/null as standard files, and of the
  * environment only PATH, TMPDIR, XDG_RUNTIME_DIR, ROCIN_LOG, ROCIN_TIMEOUT_SCALE,
  * ROCIN_KEEPER, ROCIN_NEIGHBOURS, ROCIN_PEER_INFO and ROCIN_RUNTIME_DIR=@dir. It does not
- *get LD_LIBRARY_PATH: it serves all programs of its user, and must not depend on
- *libraries of the first of them, which may be removed. Its standard error is a pipe to
- *this function until it replaces that by /dev/null, so that an error that keeps it from
- *starting is reported. It is an orphan from the start: neither wait() nor SIGCHLD of this
- *process ever reports it, unless this process is the reaper of orphans
- *(PR_SET_CHILD_SUBREAPER, or process 1). ROCIN_IDLE_MS, if rn_rocind_is_idle_time(),
- *becomes its --idle-ms option.
+ * get LD_LIBRARY_PATH: it serves all programs of its user, and must not depend on
+ * libraries of the program that starts it, which may be removed. If ROCIN_IDLE_MS is a
+ * valid time (rn_rocind_is_idle_time()), it becomes the daemon's option --idle-ms.
+ *
+ * The daemon's standard error is a pipe to this function until the daemon replaces it by
+ * /dev/null, so an error that keeps the daemon from starting is reported here. The daemon
+ * is an orphan from the start: neither wait() nor SIGCHLD of this process ever reports
+ * it, unless this process is the reaper of orphans (PR_SET_CHILD_SUBREAPER, or process
+ * 1).
  *
  * Return: 0 (a daemon listens, perhaps started by another process), -ETIMEDOUT, -EIO (it
  *	   failed, and @err says why), or why no process could be created.

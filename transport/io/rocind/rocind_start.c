@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rocind_start.c - finds a running rocind or its program, and starts the program in
- * such a way that the process does not notice. See rocind_client.h, also
- * for connecting.
+/* rocind_start.c - finds a running rocind or its program, starts the program in such a
+ * way that this process does not notice, and connects to rocind. See rocind_client.h.
  */
 #include "rocind_client.h"
 
