@@ -243,8 +243,7 @@ struct rn_event {
 	struct rn_qp *qp;   /* the QP; valid for all other events */
 };
 
-/* Values of ibv_wc.vendor_err: why a work request failed, in more detail
- * than its status.
+/* Values of ibv_wc.vendor_err: why a work request failed, in more detail than its status.
  *
  * The numbers are documented in rocin(7) and do not change. A failed work request always
  * has a value other than RN_SYN_NONE.

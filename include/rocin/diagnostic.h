@@ -17,8 +17,8 @@ enum rn_diagnostic_kind {
 	/* A request was sent again; code: enum rn_stat, the reason. */
 	RN_DIAGNOSTIC_RESENT,
 	RN_DIAGNOSTIC_NAK, /* a NAK was sent; code: AETH syndrome */
-	/* A fault rule applied; code: enum rn_diagnostic_fault; key:
-	 * number of the rule, from 1.
+	/* A fault rule applied; code: enum rn_diagnostic_fault; key: number of the rule,
+	 * from 1.
 	 */
 	RN_DIAGNOSTIC_FAULT,
 };

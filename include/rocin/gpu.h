@@ -119,8 +119,8 @@ struct rn_gpu_where {
 	struct rn_gpu_buffer buffer;
 	size_t offset; /* offset of the address in the allocation */
 	bool by_bar;   /* true: the address was a BAR address; false: a device address */
-	/* The memory is ordinary memory that was declared to be a GPU's
-	 * by ROCIN_PCIE_DEVICE.
+	/* The memory is ordinary memory that was declared to be a GPU's by
+	 * ROCIN_PCIE_DEVICE.
 	 */
 	bool is_declared;
 };

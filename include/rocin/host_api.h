@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_api.h - the interface between a device and the simulated PCIe
- * hierarchy of its process.
+/* host_api.h - the interface between a device and the simulated PCIe hierarchy of
+ * its process.
  *
  * The hierarchy is implemented in librocin-gpu.so. There is one per process, shared by
  * all devices, GPUs and drives in it. A device loads the library only if ROCIN_PCIE is

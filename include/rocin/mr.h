@@ -31,8 +31,8 @@ struct rn_htab;
 #define RN_ACCESS_FLUSH_PERSISTENT (1u << 9)
 #define RN_ACCESS_RELAXED_ORDERING (1u << 20)
 
-/* Mask of optional bits: a device ignores those of them that it does not
- * know (IBV_ACCESS_OPTIONAL_RANGE).
+/* Mask of optional bits (IBV_ACCESS_OPTIONAL_RANGE): a device ignores those of these bits
+ * that it does not know.
  */
 #define RN_ACCESS_OPTIONAL_RANGE 0x3ff00000u
 

@@ -125,8 +125,8 @@ struct rn_send_wr {
 	 * byte of rkey. A length of 0 ends the binding of a window of type 1.
 	 */
 	uint64_t bind_length;
-	/* RN_WR_BIND_MW: L_Key of the region, and access rights of the
-	 * window (RN_ACCESS_*).
+	/* RN_WR_BIND_MW: L_Key of the region, and access rights of the window
+	 * (RN_ACCESS_*).
 	 */
 	uint32_t bind_region, bind_access;
 	/* RN_WR_FLUSH: length of the range at remote_addr; placement (RN_FLUSH_GLOBAL |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - the device: tables, outgoing packets, timers.
- * Incoming packets: receive.c.
+/* device.c - the device: tables, outgoing packets, timers. receive.c handles
+ * incoming packets.
  */
 #include <errno.h>
 #include <string.h>

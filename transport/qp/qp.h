@@ -192,8 +192,8 @@ struct rn_requester {
 	 * end (mem) may answer a read later (PENDING).
 	 */
 	struct {
-		/* RN_MTU_MAX bytes; NULL if the memory never answers
-		 * PENDING (mem->always_done)
+		/* RN_MTU_MAX bytes; NULL if the memory never answers PENDING
+		 * (mem->always_done)
 		 */
 		uint8_t *buf;
 		bool waiting, ready, fault;
@@ -345,8 +345,8 @@ struct rn_responder {
 	 * RESET, because the memory back end will still answer.
 	 */
 	struct {
-		/* RN_MTU_MAX bytes; NULL if the memory never answers
-		 * PENDING (mem->always_done)
+		/* RN_MTU_MAX bytes; NULL if the memory never answers PENDING
+		 * (mem->always_done)
 		 */
 		uint8_t *buf;
 		bool waiting, ready, fault;
