@@ -107,9 +107,9 @@ void rn_far_copy(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	if (len >= RN_FAR_COPY_MIN && copy_string(dst, src, len))
 		return;
-	/* Hides from the compiler that @len has an upper limit. It would use string
-	 * instructions otherwise, which take long to start; the library's memcpy() does
-	 * not.
+	/* Hides from the compiler that @len has an upper limit. A compiler that knew the
+	 * limit would use string instructions, which take long to start; the library's
+	 * memcpy() does not.
 	 */
 	__asm__("" : "+r"(len));
 	memcpy(dst, src, len);
@@ -123,9 +123,9 @@ void rn_far_copy_past(uint8_t *dst, const uint8_t *src, size_t len)
 
 /* ---------------------------------------------------- choosing the faster function */
 enum {
-	/* Bursts. A burst is the data between rn_copy_pace_begin() and
-	 * rn_copy_pace_end(). One in every TRY_EVERY bursts is copied by the function
-	 * that has been slower so far, to find out whether it still is.
+	/* A burst is the data between rn_copy_pace_begin() and rn_copy_pace_end(). One in
+	 * every TRY_EVERY bursts is copied by the function that has been slower so far,
+	 * to find out whether it still is.
 	 */
 	TRY_EVERY = 64,
 	SMOOTH = 4, /* number of bursts over which the mean time is smoothed */

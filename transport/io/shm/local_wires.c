@@ -110,8 +110,8 @@ static void ask_for_wire(struct rn_local *l, struct local_path *path)
 		if (path->losses < LOSSES_MAX)
 			path->losses++;
 	}
-	/* rn_local_down() sets another time if rocind refuses. This one counts if no
-	 * answer comes, because rocind believes that the local wire exists.
+	/* rn_local_down() sets another time if rocind refuses. The time set here is used
+	 * if no answer comes, because rocind believes that the local wire exists.
 	 */
 	path->ask_at = now + ASK_LATER + (ASK_SOON << path->losses);
 	path->lost = true;

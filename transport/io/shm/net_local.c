@@ -53,8 +53,8 @@ enum {
 	SCAN_EVERY = 64,
 
 	/* Limits for packets that are built for a ring. */
-	/* Bytes. When this many bytes of new packets are in the ring, they are made
-	 * visible to the peer, which reads them while the next packets are built:
+	/* Numbers of bytes. When so many bytes of new packets are in the ring, they are
+	 * made visible to the peer, which reads them while the next packets are built:
 	 * SHOW_AT_STREAM in a stream, SHOW_AT otherwise.
 	 */
 	SHOW_AT = 8 * 1024,
@@ -320,9 +320,10 @@ static void show_burst(struct rn_local *l, struct local_wire *w)
 		rn_ring_show(&w->send);
 }
 
-/* Return: true if the first packet of a burst is made visible at once. It is if bursts
- * are short: the peer waits for a message, and can read it while the second packet, an
- * acknowledgement, is built. In a stream this would disturb the peer for one packet.
+/* Return: true if the first packet of a burst is made visible at once. It is if
+ * bursts are short: the peer waits for a message, and can read it while the second
+ * packet, an acknowledgement, is built. In a stream, the peer would be interrupted
+ * for a single packet.
  */
 static bool goes_ahead(const struct local_wire *w)
 {

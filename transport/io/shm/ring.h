@@ -203,8 +203,8 @@ void rn_ring_show(struct rn_ring_send *s);
  */
 bool rn_ring_publish(struct rn_ring_send *s);
 
-/* Returns true if the consumer has read all records, as the head says that it has
- * stored.
+/* Returns true if the consumer has read all records, according to the head that it
+ * has stored.
  */
 bool rn_ring_is_read(struct rn_ring_send *s);
 
@@ -307,7 +307,8 @@ enum {
  * notice whether a producer has published anything since.
  */
 struct rn_ring_watch {
-	struct rn_ring_watched *end; /* behind the last one in @ring */
+	/* points behind the last entry of @ring that is in use */
+	struct rn_ring_watched *end;
 	struct rn_ring_watched {
 		/* address of the tail, in the ring's memory */
 		const _Atomic uint64_t *tail;
