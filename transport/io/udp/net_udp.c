@@ -133,8 +133,8 @@ static void not_in_use(struct rn_udp *u, unsigned idx)
  * one call can receive several datagrams of a socket.
  */
 enum {
-	/* Maximum number of datagrams that one call receives. The bytes of more would
-	 * not fit into the processor's cache.
+	/* Maximum number of datagrams that one call receives. The bytes of more datagrams
+	 * would not fit into the processor's cache.
 	 */
 	AHEAD = 4,
 	BUF = 65536,

@@ -85,7 +85,7 @@ int rn_own_port_open(const struct rn_gid *gid, uint32_t ifindex, uint16_t port)
 	return rc;
 }
 
-/* Sets a filter that drops a packet if it is of this host and from a port other than
+/* Sets a filter that drops a packet if this host has sent it from another port than
  * @port. A multicast packet that this host sends comes back on the interface by which it
  * leaves. The kernel marks it as looped back, except on the loopback interface.
  */

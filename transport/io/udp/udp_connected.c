@@ -4,11 +4,10 @@
  * A connected socket keeps its route, and sending by it needs neither address nor control
  * message. This saves half a microsecond of the 4 us that a super-packet costs over
  * loopback, or of the 2.6 us of a single packet. Such a socket only sends: peers answer
- * to port 4791. Its own port is the one that rocind holds for its user or, without such
- * a port, a dynamic one, as with hardware, which distinguishes streams by their source
- * ports. A firewall that tracks connections would take the two
- * directions for two connections, so connected sockets are used only for addresses of
- * this host.
+ * to port 4791. Its own port is the one that rocind holds for its user or, without such a
+ * port, a dynamic one, as with hardware, which distinguishes streams by their source
+ * ports. A firewall that tracks connections would take the two directions for two
+ * connections, so connected sockets are used only for addresses of this host.
  *
  * The kernel numbers the IPv4 packets of a connected socket by a counter of that socket,
  * which begins anywhere, and the ICRC covers this number. So the counter is read first:
@@ -32,8 +31,8 @@ enum {
 	 * socket.
 	 */
 	WORTHWHILE = 64,
-	/* A number of super-packets. When this many were sent to other destinations that
-	 * share an entry of the table, the last of these gets the entry.
+	/* Number of super-packets to other destinations that share an entry of the table,
+	 * after which the last of these destinations gets the entry.
 	 */
 	STALE = 1 << 10,
 	/* First port to try, and number of ports (a power of two), where rocind holds no
@@ -388,7 +387,7 @@ int rn_udp_send_connected(struct rn_udp *u, const struct rn_super *super)
 		return -EADDRNOTAVAIL;
 	rc = send_by(u, o, super);
 	/* The kernel has reported the error of an earlier packet instead of sending this
-	 * one.
+	 * super-packet, so it is sent again.
 	 */
 	if (rc == -ECONNREFUSED)
 		rc = send_by(u, o, super);

@@ -33,8 +33,8 @@ enum {
 };
 
 /* Ask for a large receive buffer, and for control messages with each packet (such as its
- * interface). Without a control message, a counter is not updated, or a field of
- * received headers is 0.
+ * interface). If the kernel does not know one of these options, a counter is not updated,
+ * or a field of received headers is 0.
  */
 static void ask_for_facts(int fd, int family)
 {

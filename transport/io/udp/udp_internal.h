@@ -70,8 +70,8 @@ struct udp_sock {
 	 */
 	uint8_t tclass, hop_limit;
 	uint8_t place; /* index in rn_udp.order */
-	/* Number of times that this socket was read in vain since it last had a packet
-	 * or sent one.
+	/* Number of times that this socket was read without result since it last had a
+	 * packet or sent one.
 	 */
 	uint32_t idle;
 	/* count of packets that the kernel has dropped at this socket (SO_RXQ_OVFL), as
@@ -119,8 +119,8 @@ enum {
 /* What is known about an address, as of the last lookup. */
 struct udp_place {
 	struct rn_gid gid;
-	/* number of further uses before it is looked up again; 0: the entry is empty or
-	 * old
+	/* number of further uses before the address is looked up again; 0: the entry is
+	 * empty or old
 	 */
 	uint32_t uses;
 	bool is_own;

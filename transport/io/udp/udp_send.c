@@ -337,7 +337,7 @@ static bool is_carried(struct rn_udp *u, const struct udp_sock *s,
 
 /* Send a super-packet that the kernel has refused as too long. With the socket option
  * IP_PMTUDISC_PROBE the kernel compares the length only with the MTU of the interface.
- * The identifications of packets are the same as without.
+ * The IPv4 identifications of the packets are the same as without this option.
  */
 static int send_refused(struct rn_udp *u, const struct udp_sock *s,
 			const struct rn_super *super)
