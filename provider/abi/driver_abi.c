@@ -39,19 +39,25 @@ static_assert(sizeof(struct ibv_context) == 328, "ibv_context");
 #define IN_CONTEXT(field) ((int)offsetof(struct ibv_context, ops.field))
 #define BEFORE_EXT(words) (IN_EXT(query_port) - (words) * (int)sizeof(void *))
 
-/* How the library shows which entry of its table is an operation: */
+/* How rnp_abi_learn() finds out which entry of the library's table belongs to an
+ * operation. It gives the library a table of marks in place of operations, and looks
+ * which mark the library uses for the operation:
+ */
 enum show {
-	SHOWN_AT,   /* it copies the entry to a place in a public struct */
-	BY_CONTEXT, /* it calls the entry in a verb whose first argument is a context */
-	BY_PORT,    /* ... and whose third argument is room for attributes */
-	BY_OBJECT,  /* ... whose first argument is an object that begins with its context
-		     */
-	BY_OPENING, /* see find_create_cq_ex() */
+	SHOWN_AT,   /* the library copies the entry to a place in a public struct */
+	BY_CONTEXT, /* the entry is called by a verb whose first argument is a context */
+	/* as BY_CONTEXT; the third argument of the verb is room for attributes */
+	BY_PORT,
+	/* the entry is called by a verb whose first argument is an object that begins
+	 * with a pointer to its context
+	 */
+	BY_OBJECT,
+	BY_OPENING, /* by opening a device, see find_create_cq_ex() */
 };
 
 /* An operation of libibverbs. @where: its place in a public struct (SHOWN_AT). @verb:
- * name of the verb. @optional: a device can do without it, and not every release since 36
- * has it.
+ * name of the verb. @optional: the plugin works without the operation, which some
+ * releases since 36 do not have.
  */
 struct op_info {
 	const char *name;
@@ -218,9 +224,10 @@ static void *shown_at(const struct rnp_abi *abi, const struct scratch *s, int wh
 	return word;
 }
 
-/* The two marks stand for the bits 0 and 1. rnp_abi_learn() fills a table of operations
- * with them once for each bit of an index: entry i gets the mark of that bit of i. From
- * the marks that the library takes for an operation follows the index of its entry.
+/* The two marks are functions that stand for the bit values 0 and 1. rnp_abi_learn()
+ * fills a table of operations with marks once for each bit of an index: entry i gets the
+ * mark of that bit of i. So the marks that the library uses for one operation are the
+ * bits of the index of its entry.
  */
 enum mark {
 	NO_MARK = -1,
@@ -241,7 +248,7 @@ static void *mark_1(void)
 }
 
 enum {
-	INDEX_BITS = 8, /* of the index of a slot */
+	INDEX_BITS = 8, /* number of bits of the index of a slot */
 };
 
 static_assert(RNP_ABI_SLOTS < 1 << INDEX_BITS, "an index is found bit by bit");
@@ -256,19 +263,21 @@ static void set_marks(const struct rnp_abi *abi, const struct scratch *s, unsign
 	abi->lib.set_ops(s->block, table);
 }
 
-/* A verb that is called for the sake of the operation in which it ends. Whatever its type
- * is, it takes its first three arguments from the registers that this one says, as all of
- * them are integers or pointers, and a mark that takes none may be called in place of any
- * operation.
+/* The type by which a verb is called to find out which mark it calls as its operation.
+ * Whatever the real type of the verb is, its first three arguments, which are integers or
+ * pointers, are passed in the same registers as those of this type. A mark takes no
+ * arguments, so it may be called in place of any operation.
  */
 typedef void *(*any_verb)(void *first, void *second, uintptr_t third);
 
-/* Calls a verb. Returns the mark in which it ends, or NO_MARK. */
+/* Calls a verb. Returns the mark that the verb has called as its operation, or NO_MARK.
+ */
 static int call_verb(any_verb verb, enum show how, struct ibv_context *context)
 {
-	/* What some verbs look at before they call the operation: attributes that are not
-	 * all zero, and in the third argument flags. On processors other than x86-64,
-	 * ibv_query_qp_data_in_order() calls it for flag 2 alone.
+	/* Arguments that some verbs examine before they call the operation: attributes,
+	 * which must not all be zero, and flags in the third argument. On processors
+	 * other than x86-64, ibv_query_qp_data_in_order() calls the operation only for
+	 * flag 2.
 	 */
 	static const uintptr_t flags[] = { 0, 2 };
 	struct ibv_context *object[64] = { context };
@@ -295,8 +304,9 @@ static int mark_at(const struct rnp_abi *abi, const struct scratch *s, int where
 	return NO_MARK;
 }
 
-/* Returns the mark that the library has taken for an operation; NO_MARK if it does not
- * have the operation, or if only opening shows it.
+/* Returns the mark that the library uses for an operation; NO_MARK if the library
+ * does not have the operation, or if the operation is found only by opening a
+ * device (BY_OPENING).
  */
 static int mark_of(const struct rnp_abi *abi, const struct scratch *s,
 		   const struct op_info *info)
@@ -313,8 +323,9 @@ static int mark_of(const struct rnp_abi *abi, const struct scratch *s,
 	return call_verb(verb, info->show, s->context);
 }
 
-/* The library's copy of its operations is in a block of memory of its own; a table that
- * fits into the block may be as long as that.
+/* Checks that the library's table of operations has at most RNP_ABI_SLOTS entries. The
+ * library keeps its copy of the table in a block of memory of its own, so the table is no
+ * longer than that block.
  */
 static int check_length(const struct rnp_abi *abi, const struct scratch *s, char *err,
 			size_t err_len)
@@ -383,9 +394,10 @@ static struct verbs_context *alloc_opened(struct ibv_device *device, int cmd_fd,
 	return private_data;
 }
 
-/* The function that ends in the operation create_cq_ex is put into the public struct only
- * when the device is opened. This opens the temporary one. As the device is in no sysfs,
- * nothing is opened for it, from release 37 on.
+/* Finds the slot of create_cq_ex by opening the temporary device: the library puts the
+ * function that calls this operation into the public struct only when it opens a
+ * device. From release 37 on, the library opens no file for that, because the device is
+ * not in sysfs.
  */
 static int find_by_opening(struct rnp_abi *abi, struct scratch *s)
 {

@@ -126,7 +126,7 @@ struct rnp_abi_device_ops {
 /* ------------------------------------------ layouts that differ between releases */
 /* The private functions of the library, found by dlsym(). */
 struct rnp_abi_lib {
-	void *handle; /* of the library, from dlopen() */
+	void *handle; /* handle of the library, from dlopen() */
 	void (*register_driver)(const struct rnp_abi_device_ops *ops);
 	void *(*init_and_alloc_context)(struct ibv_device *device, int cmd_fd,
 					size_t alloc_size, void *context_offset,
@@ -163,12 +163,13 @@ int rnp_abi_find_lib(struct rnp_abi_lib *lib, void *handle, unsigned version, ch
  * @abi:	Out; @abi->lib is filled in by the caller
  * @err:	Out on failure: error text that says which layout is not known
  *
- * Makes a temporary context, gives it tables of marks in place of operations, and looks
- * which mark the library takes for which operation: about 65 operations stand in public
- * structs, too, and for each of the others a verb is called that ends in that operation.
- * Nothing is assumed of the order or the length of the table. An operation that the
- * library does not have gets no slot. The call fails if one is not found that each
- * release since 36 has in a public struct or that no device can do without.
+ * Makes a temporary context, gives it tables of marks (functions that say which one was
+ * called) in place of operations, and finds out which mark the library uses for which
+ * operation. About 65 operations are also in public structs; for each of the others, a
+ * verb is called that calls this operation. Nothing is assumed about the order or the
+ * length of the table. An operation that the library does not have gets no slot. The
+ * function fails if an operation is not found that each release since 36 has in a public
+ * struct, or without which no device can work.
  *
  * Return: 0; -ENOMEM; -EPROTO if the library does not behave as the known releases do.
  */

@@ -274,8 +274,8 @@ static unsigned version_of(const char *path)
 }
 
 /* Writes the file name of the loaded libibverbs, which ends in its release
- * ("libibverbs.so.1.14.44.0"), to @name. It is followed by the version of the private
- * interface that it asked for.
+ * ("libibverbs.so.1.14.44.0"), to @name. The name is followed by the version of the
+ * private interface that the library asked for.
  */
 static void name_library(unsigned version, char *name, size_t len)
 {

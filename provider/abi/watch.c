@@ -176,9 +176,9 @@ void rnp_watch_before(struct rn_val_event *e)
 }
 
 enum {
-	/* ms. A thread acknowledges an event as soon as it runs again. If it has not done
-	 * so after this time, it has ended, or waits for the thread that destroys the
-	 * object.
+	/* Time in ms. A thread acknowledges an event as soon as it runs again. If it has
+	 * not done so after this time, it has ended, or waits for the thread that
+	 * destroys the object.
 	 */
 	ACK_WAIT_MS = 3000,
 };
@@ -382,7 +382,9 @@ void rnp_watch_closed(struct ibv_context *context)
 }
 
 /* ---------------------------------------------------------------- start, end */
-/* ibv_is_fork_initialized(), or NULL: the plugin does not link with libibverbs. */
+/* Address of ibv_is_fork_initialized(), which is looked up because the plugin is not
+ * linked with libibverbs; NULL: not found.
+ */
 static enum ibv_fork_status (*fork_status)(void);
 
 static void find_fork_status(void)
