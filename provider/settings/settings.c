@@ -12,8 +12,7 @@
 
 enum {
 	KIB = 1024,
-	/* bytes. So many bytes of packets fit into a receive buffer of the default size.
-	 */
+	/* bytes; a receive buffer of the default size holds this many bytes of packets */
 	WINDOW_START = 192 * KIB,
 	WINDOW_MIN = 64 * KIB, /* bytes of one super-packet */
 	/* maximum window in bytes; a larger one is no faster on loopback */

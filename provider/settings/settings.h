@@ -63,8 +63,8 @@ struct rnp_settings {
 	enum rn_cpu_level cpu; /* at most rn_cpu_best() */
 	bool has_fault;
 	struct rn_fault_rules fault;
-	/* ns. How long the last poll before the program sleeps waits for a packet; 0: it
-	 * does not wait.
+	/* Time in ns for which the last poll before the program sleeps waits for a
+	 * packet; 0: the poll does not wait.
 	 */
 	rn_ns linger_ns;
 	/* receive buffer in bytes, for SO_RCVBUF; 0: keep the size that rocind has set */
@@ -96,11 +96,11 @@ int rnp_settings_read(struct rnp_settings *s, char *err, size_t err_len);
 /* Limits in bytes, for the fields of struct rn_dev_cfg with the same names, that suit a
  * path MTU and a receive buffer of @rcvbuf bytes (as returned by getsockopt(SO_RCVBUF)).
  * The kernel charges a single 4 KiB packet twice its size, so single packets in flight
- * may be half the size of the buffer. It charges a super-packet its size, but returns up
- * to a quarter of the buffer late: so super-packets in flight may be eleven sixteenths.
- * If packets come singly nevertheless, the first loss makes the window for requests
- * smaller. No loss limits READ responses, so READs request no more than half of the
- * buffer.
+ * may be half the size of the buffer. It charges a super-packet its size, but may return
+ * up to a quarter of the buffer late, so super-packets in flight may be eleven sixteenths
+ * of the size of the buffer. If packets come singly nevertheless, the first loss makes
+ * the window for requests smaller. No loss limits READ responses, so READs request no
+ * more than half of the buffer.
  */
 struct rnp_budget {
 	uint32_t window_start, window_min, window_max;
