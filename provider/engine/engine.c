@@ -22,8 +22,9 @@ enum {
 	RCVBUF_WANTED = 8 << 20,
 	RCVBUF_STOCK = 212992, /* default of net.core.rmem_default */
 	EXIT_TRIES = 50,
-	/* bytes. An engine and its device get whole pages, so that they share none with
-	 * memory of the program: the PCIe sanitizer may protect the pages of that.
+	/* Size of a page in bytes. An engine and its device get whole pages, so that they
+	 * share no page with memory of the program: the PCIe sanitizer may protect pages
+	 * of the program.
 	 */
 	PAGE = 4096,
 };
@@ -614,10 +615,10 @@ int rnp_engine_attach(struct rnp_engine *e, char *err, size_t err_len)
 
 /* -------------------------------------------------------------- multicast groups */
 /* Joins a multicast group by @sock, a socket of this process. The sockets of rocind,
- * which own port 4791 of the device's addresses, cannot be used: the kernel passes a
- * packet to such an address to one socket, while every member of a group must get each
- * packet. Of sockets that have joined the group each gets a copy, also those of other
- * users.
+ * which own port 4791 of the device's addresses, cannot be used: the kernel delivers a
+ * packet to only one of the sockets that are bound to such an address, while every member
+ * of a group must get each packet. Of the sockets that have joined a group, each gets a
+ * copy of each packet, whichever user it belongs to.
  */
 int rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
 {

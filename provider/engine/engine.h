@@ -186,8 +186,8 @@ void rnp_engine_forget(struct rnp_engine *e, struct rn_stats_object *rec);
 void rnp_engine_retire_qp(struct rnp_engine *e, struct rn_qp *qp,
 			  struct rn_stats_qp *rec);
 
-/* ns. Upper limit of the time that pinning is simulated to take. It is reached by 40
- * million pages at 250 ns each, that is, by regions of 160 GB.
+/* Upper limit in ns of the time that pinning is simulated to take. The limit is reached
+ * by 40 million pages at 250 ns each, that is, by regions of 160 GB.
  */
 #define RNP_PIN_WAIT_MAX (10 * RN_MSEC(1000))
 
@@ -200,8 +200,8 @@ uint64_t rnp_pin_pages(uint64_t addr, uint64_t len);
 int rnp_engine_pin(struct rnp_engine *e, uint64_t pages);
 void rnp_engine_unpin(struct rnp_engine *e, uint64_t pages);
 /* Waits until as much time has passed since @begun as a driver takes to pin @pages pages,
- * by what ROCIN_PIN says of one page; but at most RNP_PIN_WAIT_MAX. The engine lock is
- * not held.
+ * if one page takes the time that ROCIN_PIN gives. Waits for RNP_PIN_WAIT_MAX at most.
+ * The engine lock is not held.
  */
 void rnp_engine_await_pinning(const struct rnp_engine *e, uint64_t pages, rn_ns begun);
 

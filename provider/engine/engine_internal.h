@@ -63,9 +63,9 @@ enum {
 	RNP_QPN_RESTING = 4096,
 };
 
-/* ns. How long a QP number "rests", that is, is not used again, after its queue pair was
- * destroyed. A peer with the usual timeouts goes on sending to a queue pair that does not
- * answer for less than this time.
+/* How long, in ns, a QP number "rests", that is, is not used again, after its queue pair
+ * was destroyed. A peer with the usual timeouts goes on sending to a queue pair that does
+ * not answer for less than this time.
  */
 #define RNP_QPN_REST RN_MSEC(4000)
 
@@ -178,8 +178,8 @@ struct rnp_path_mtu {
 };
 
 /* The ICMP probe: a datagram that finds out whether a peer is silent because its host
- * refuses packets to port 4791. The engine sends it only after a queue pair has waited
- * for its peer in vain twice in a row.
+ * refuses packets to port 4791. The engine sends it only when rn_dev_silent() has
+ * reported such a peer.
  */
 struct rnp_icmp_probe {
 	int fd; /* socket of the last probe, while no answer has come; -1: none */
@@ -257,7 +257,7 @@ enum rnp_tag {
  */
 struct rnp_process {
 	pthread_mutex_t lock; /* guards: the list @engines, and setting @epoch */
-	/* start time of the process's use of Rocin; 0: not used yet */
+	/* time at which the process first used Rocin; 0: not used yet */
 	_Atomic uint64_t epoch;
 	struct rnp_engine *engines; /* linked through rnp_engine.next */
 	/* pages that count as pinned by the process, of devices with ROCIN_PIN=limit */
@@ -436,8 +436,8 @@ void rnp_progress_poll(struct rnp_engine *e);
 /* Performs a step in the background thread, which was woken. */
 void rnp_progress_background(struct rnp_engine *e, bool timer_fired);
 
-/* Hands completed accesses to memory to the core, and sends the packets that become
- * possible by them. The background thread calls it, whether it or the program receives
+/* Hands completed accesses to memory to the core, and sends the packets that had to wait
+ * for these accesses. The background thread calls it, whether it or the program receives
  * packets at the time.
  */
 void rnp_progress_memory(struct rnp_engine *e);

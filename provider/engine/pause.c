@@ -8,10 +8,10 @@
 #include "engine_internal.h"
 
 enum {
-	/* Yields. One in this number is timed. If all were, the two readings of the clock
-	 * around each would make a poll that finds nothing 5 % longer (SEND ping-pong,
-	 * Xeon, 15 interleaved runs). Where other threads compute, every yield takes
-	 * long, so the first that is timed shows it.
+	/* One in this number of yields is timed. If all were timed, the two readings of
+	 * the clock around each would make a poll that finds nothing 5 % longer (SEND
+	 * ping-pong, Xeon, 15 interleaved runs). Where other threads compute, every yield
+	 * takes long, so the first that is timed shows it.
 	 */
 	TIMED_YIELDS = 16,
 };

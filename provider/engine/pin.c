@@ -91,7 +91,7 @@ int rnp_engine_pin(struct rnp_engine *e, uint64_t pages)
 		return 0;
 	atomic_fetch_sub(&e->process->pinned, pages);
 	log_refusal(e, pages, after - pages, limit);
-	/* As the kernel's can_do_mlock(): a limit of 0 is reported as missing permission.
+	/* Like the kernel's can_do_mlock(), reports a limit of 0 as a missing permission.
 	 */
 	return limit == 0 ? -EPERM : -ENOMEM;
 }

@@ -31,8 +31,8 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	/* ticks of the processor's cycle counter, which runs at 1 GHz at least: so this
-	 * is at most 2 us
+	/* Number of ticks of the processor's cycle counter. The counter runs at 1 GHz at
+	 * least, so this is at most 2 us.
 	 */
 	NEAR_TICKS = 2000,
 	SEND_MAX = 32, /* maximum number of super-packets that one step sends */
@@ -61,11 +61,11 @@ enum {
 static_assert((int)RNP_ACK_EVERY_ANSWERED == RN_SUPER_SEGMENTS * RNP_DRAIN_APP,
 	      "as much as one step of a poll finds");
 
-/* ns. Sending to a full socket is tried again after this time. */
+/* Sending to a full socket is tried again after this time, in ns. */
 #define RETRY_AFTER RN_USEC(200)
 
-/* ns. Sending a super-packet takes half of this time. So if nobody has looked for packets
- * for this long, more than one acknowledgement has probably come.
+/* If nobody has looked for packets for this time, in ns, more than one acknowledgement
+ * has probably come: sending a super-packet takes half of this time.
  */
 #define LONG_AGO RN_USEC(20)
 
@@ -131,9 +131,9 @@ void rnp_engine_keep_exact_time(struct rnp_engine *e)
 
 /* ---------------------------------------------------- one step of the device */
 
-/* Is the last packet an acknowledgement, and are all before it requests? If those are
- * responses, the ACK must stay behind them: received first, it would mean to their
- * requester that the responses are lost.
+/* Is the last packet an acknowledgement, and are all packets before it requests? If the
+ * packets before it are responses, the ACK must stay behind them: if the ACK were
+ * received first, their requester would take the responses for lost.
  */
 static bool has_ack_along(const struct rn_rx *rx, unsigned count)
 {

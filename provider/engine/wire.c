@@ -326,7 +326,8 @@ bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
 
 /* ---------------------------------------------------------------- the ICMP probe */
 enum {
-	PAUSE_MS = 1000, /* ms between probes, as hosts limit the rate of ICMP messages */
+	/* time between probes in ms, as hosts limit the rate of ICMP messages */
+	PAUSE_MS = 1000,
 };
 
 void rnp_icmp_probe_init(struct rnp_icmp_probe *k)
