@@ -28,15 +28,15 @@
  * lingers, that is, goes on polling for a moment before it sleeps for an event.
  * RNP_LEASED becomes RNP_ARMED when the timer fires and the program has not polled; when
  * the program has got the completion that it polled for; when the program arms a CQ; and
- * when it has lingered in vain.
+ * when it has lingered and no packet came.
  *
- * What a thread of the program does that polls in vain is decided here, too (enum
- * rnp_pause). It yields the processor, which costs little while whoever gets it gives it
- * back soon. On a crowded machine, where more threads compute than there are processors,
- * each of these first uses up its time slice, so a yield takes tens of milliseconds.
- * There the thread goes on polling for a moment and then sleeps, and the background
- * thread receives: a thread that was asleep gets a processor long before one that has
- * yielded.
+ * The policy also decides what a thread of the program does whose polls find nothing
+ * (enum rnp_pause). Normally the thread yields the processor, which costs little if the
+ * thread that gets it gives it back soon. On a crowded machine, where more threads
+ * compute than there are processors, each of these threads first uses up its time slice,
+ * so a yield takes tens of milliseconds. There the polling thread goes on polling for a
+ * moment and then sleeps, and the background thread receives: a thread that was asleep
+ * gets a processor long before one that has yielded.
  *
  * The estimators, each a struct below, answer: Does the program poll? What does its
  * polling thread do between polls? Does the program reply to requests that it finds in
@@ -66,32 +66,33 @@ struct rn_qp;
  * because a test of races uses much shorter durations.
  */
 struct rnp_lease_times {
-	/* ns. Length of a lease: the time for which the program's polls receive, and not
-	 * the background thread. If the program stops polling without notice, a packet
-	 * waits for the rest of the lease and for a wake-up. A shorter lease would cost
-	 * more: setting a timer to before the next tick of the scheduler (1 to 4 ms)
+	/* Length of a lease in ns: the time for which the program's polls receive, and
+	 * not the background thread. If the program stops polling without notice, a
+	 * packet waits for the rest of the lease and for a wake-up. A shorter lease would
+	 * cost more: setting a timer to before the next tick of the scheduler (1 to 4 ms)
 	 * takes 12 us on a virtual machine, setting it beyond that tick 1 us. A lease is
 	 * renewed after three quarters of its length.
 	 */
 	rn_ns lease;
-	/* ns. Length of the lease of a program that polls steadily. It is renewed after
+	/* Length in ns of the lease of a program that polls steadily. It is renewed after
 	 * the time @lease, so its timer is always set to a time beyond the next tick.
 	 */
 	rn_ns long_lease;
-	/* ns. A program that has polled without a gap for so long polls steadily. This is
-	 * more than a long lease, so that a program that alternately polls and sleeps
-	 * gets the short lease.
+	/* A program that has polled without a gap for this time, in ns, polls steadily.
+	 * This is more than a long lease, so that a program that alternately polls and
+	 * sleeps gets the short lease.
 	 */
 	rn_ns steady;
-	/* Polls. A program that makes so many in a row, while the background thread waits
-	 * for packets, gets a lease: from then on its polls receive. The number is less
-	 * than a program makes while it waits for a round trip (12 us; a poll takes half
-	 * a microsecond), and more than a program makes that polls only now and then.
+	/* A program that makes this number of polls in a row, while the background
+	 * thread waits for packets, gets a lease: from then on its polls receive. The
+	 * number is less than a program makes while it waits for a round trip (12 us; a
+	 * poll takes half a microsecond), and more than a program makes that polls only
+	 * now and then.
 	 */
 	uint32_t streak;
-	/* Polls. The number of polls in a row after which a lease begins grows when the
-	 * program has often stopped polling. This is its upper limit: 8 ms of polling, as
-	 * much as @steady.
+	/* Upper limit for the number of polls in a row after which a lease begins. That
+	 * number grows when the program has often stopped polling. The limit is 8 ms of
+	 * polling, as much as @steady.
 	 */
 	uint32_t streak_max;
 };
@@ -113,24 +114,24 @@ enum {
 	 */
 	RNP_STREAK_FACTOR = 4,
 
-	/* Replies. After this number of replies in time in a row, an ACK is held until
+	/* After this number of replies in a row that came in time, an ACK is held until
 	 * the program's next reply can carry it along.
 	 */
 	RNP_REPLIES = 4,
-	/* Replies. Upper limit of rnp_replies.confidence. From there three late replies,
-	 * each of which halves it, bring it below RNP_REPLIES.
+	/* Upper limit of rnp_replies.confidence, a number of replies. From there three
+	 * late replies, each of which halves it, bring it below RNP_REPLIES.
 	 */
 	RNP_REPLIES_MAX = 16,
-	/* Posts. An early lease begins with the first empty poll after a post: from then
-	 * on polls receive, not the background thread. After such a lease has run out,
-	 * none is taken for this number of posts. The peer has then waited for 5 ms, a
-	 * long lease; spread over so many posts, that is less than 20 us for each.
+	/* An early lease begins with the first empty poll after a post: from then on
+	 * polls receive, not the background thread. After such a lease has run out, none
+	 * is taken for this number of posts. The peer has then waited for 5 ms, a long
+	 * lease; spread over so many posts, that is less than 20 us for each.
 	 */
 	RNP_EARLY_BACKOFF = 256,
 
-	/* Wake-ups. After a yield that took long, the background thread does not look
-	 * again after this number of wake-ups. The yield may have taken 4 ms, a tick of
-	 * the scheduler; spread over so many wake-ups, that is 16 us for each.
+	/* After a yield that took long, the background thread does not look again after
+	 * this number of wake-ups. The yield may have taken 4 ms, a tick of the
+	 * scheduler; spread over so many wake-ups, that is 16 us for each.
 	 */
 	RNP_LOOK_BACKOFF = 255,
 
@@ -141,8 +142,8 @@ enum {
 	 */
 	RNP_CROWD_FACTOR = 64,
 
-	/* Failures. An event-driven program may linger, that is, poll for a moment before
-	 * it sleeps. After lingering has found no packet this number of times in a row,
+	/* An event-driven program may linger, that is, poll for a moment before it
+	 * sleeps. After lingering has found no packet this number of times in a row,
 	 * the program lingers only now and then, because the events that it waits for
 	 * come later.
 	 */
@@ -153,102 +154,103 @@ enum {
 	 */
 	RNP_LINGER_BACKOFF = 63,
 
-	/* Requests. A program that posts at least this number between two polls posts a
-	 * stream, so more requests will follow the first. A program that posts fewer
-	 * waits for each of them.
+	/* A program that posts at least this number between two polls posts a stream, so
+	 * more requests will follow the first. A program that posts fewer waits for each
+	 * of them.
 	 */
 	RNP_STREAM = 8,
-	/* Posts. If requests were kept back for a poll of the program, and no poll came
-	 * before the end of the lease (the time for which its polls receive), this number
-	 * of posts leave at once.
+	/* If requests were kept back for a poll of the program, and no poll came before
+	 * the end of the lease (the time for which its polls receive), this number of
+	 * posts leave at once.
 	 */
 	RNP_GATHER_BACKOFF = 64,
 	/* Bytes that a packet has at least besides its payload: those of BTH and ICRC. */
 	RNP_PACKET_OVERHEAD = 16,
 
-	/* Polls. Maximum number of short polls, which look only at rings in shared
-	 * memory, after a full poll. A full poll takes 800 instructions; spread over so
-	 * many short polls, that is 6 for each of them.
+	/* Maximum number of short polls, which look only at rings in shared memory, after
+	 * a full poll. A full poll takes 800 instructions; spread over so many short
+	 * polls, that is 6 for each of them.
 	 */
 	RNP_SHORT_POLLS = 128,
 
-	/* Packets, as many as a super-packet holds. After this number of received packets
-	 * ACKs leave, even if more packets can be received: otherwise a peer with a short
-	 * send queue would have to stop.
+	/* After this number of received packets (as many as a super-packet holds) ACKs
+	 * leave, even if more packets can be received: otherwise a peer with a short send
+	 * queue would have to stop.
 	 */
 	RNP_ACK_EVERY = 64,
-	/* Packets. Takes the place of RNP_ACK_EVERY while the program is expected to
-	 * reply to the packets soon, because the ACKs can then leave together with the
-	 * reply. The number is what one step of a poll receives at most (RNP_DRAIN_APP
-	 * super-packets).
+	/* Number of packets that takes the place of RNP_ACK_EVERY while the program is
+	 * expected to reply to the packets soon, because the ACKs can then leave together
+	 * with the reply. The number is what one step of a poll receives at most
+	 * (RNP_DRAIN_APP super-packets).
 	 */
 	RNP_ACK_EVERY_ANSWERED = 512,
 };
 
-/* ns. How long after a packet the background thread looks for more before it sleeps: a
- * round trip to the program's peer (12 us between processors, twice that on a busy
- * machine). Measured on two processors: a READ of a program that does not poll takes 17
- * us with this and 40 us without it; a ping-pong with completion events 23 us and 48 us.
+/* How long, in ns, the background thread looks for more packets after one has come,
+ * before it sleeps: a round trip to the program's peer (12 us between processors, twice
+ * that on a busy machine). Measured on two processors: a READ of a program that does not
+ * poll takes 17 us with this and 40 us without it; a ping-pong with completion events 23
+ * us and 48 us.
  */
 #define RNP_LOOK_FOR RN_USEC(30)
-/* ns. How long at most the background thread looks for packets without a pause, even if
- * packets keep coming. After that it serves the timer and rocind.
+/* How long at most, in ns, the background thread looks for packets without a pause, even
+ * if packets keep coming. After that it serves the timer and rocind.
  */
 #define RNP_LOOK_MAX RN_MSEC(2)
-/* ns. A sched_yield() that took longer than this was too expensive: if the thread had
- * slept and been woken instead, that would have cost 25 us, and several times that on a
- * busy machine.
+/* A sched_yield() that took longer than this time, in ns, was too expensive: if the
+ * thread had slept and been woken instead, that would have cost 25 us, and several times
+ * that on a busy machine.
  */
 #define RNP_YIELD_DEAR RN_USEC(200)
 
-/* ns. A reply is in time if it comes within this time after its request. The time
+/* A reply is in time if it comes within this time, in ns, after its request. The time
  * includes the wake-up of the background thread, and the time until the program sees the
  * bytes in memory, for which the program may have to get a processor (25 us each, and
  * several times that on a busy machine).
  */
 #define RNP_REPLY_WITHIN RN_USEC(200)
-/* ns. How long at most an ACK waits for a reply of the program, so that both leave
+/* How long at most, in ns, an ACK waits for a reply of the program, so that both leave
  * together, while the background thread waits for packets. That is more than the shortest
  * ACK timeout of a requester (8 us), but a requester has to add the Local CA ACK Delay
  * that the device advertises, 16.8 ms (code 12). It is as long as a wake-up, which delays
  * any other ACK of such a program, too.
  */
 #define RNP_ACK_HOLD RN_USEC(60)
-/* ns. If the first part of a reply has left, and the flow-control window towards the peer
- * holds the rest back, an ACK waits at most so long for the rest, so that both leave
- * together. Sending 64 KiB at 1 Gbit/s takes this time.
+/* If the first part of a reply has left, and the flow-control window towards the peer
+ * holds the rest back, an ACK waits for the rest for at most this time, in ns, so that
+ * both leave together. Sending 64 KiB at 1 Gbit/s takes this time.
  */
 #define RNP_REPLY_FOR RN_USEC(500)
 
-/* ns. A program that has polled within this time (half of rnp_lease_times.lease) is
+/* A program that has polled within this time, in ns (half of rnp_lease_times.lease) is
  * expected to poll soon again. So the requests that it posts may wait for that poll.
  */
 #define RNP_GATHER_POLLED RN_USEC(500)
-/* ns. When the first of the gathered requests has waited for this time, the next post
- * sends all of them. Sending a super-packet of 64 KiB at 10 Gbit/s takes this time (52
- * us).
+/* When the first of the gathered requests has waited for this time, in ns, the next
+ * post sends all of them. Sending a super-packet of 64 KiB at 10 Gbit/s takes this time
+ * (52 us).
  */
 #define RNP_GATHER_FOR RN_USEC(50)
 
-/* ns. If a sched_yield() of a polling thread took longer than this, the processor went to
- * threads that compute: the time slices of Linux are 0.7 to 4 ms long. A peer that has
- * work to do gives the processor back sooner.
+/* If a sched_yield() of a polling thread took longer than this time, in ns, the processor
+ * went to threads that compute: the time slices of Linux are 0.7 to 4 ms long. A peer
+ * that has work to do gives the processor back sooner.
  */
 #define RNP_PAUSE_DEAR RN_MSEC(1)
-/* ns. How long a thread on a crowded machine polls without a pause after the last packet
- * or post, before it naps. An answer takes this time if its sender has a processor or
- * gets one at once (two wake-ups of background threads, 50 us each).
+/* How long, in ns, a thread on a crowded machine polls without a pause after the last
+ * packet or post, before it naps. An answer takes this time if its sender has a processor
+ * or gets one at once (two wake-ups of background threads, 50 us each).
  */
 #define RNP_SPIN_FOR RN_USEC(100)
-/* ns. Maximum length of a nap. A packet ends a nap; events of other kinds are noticed
+/* Maximum length of a nap in ns. A packet ends a nap; events of other kinds are noticed
  * later by up to this time.
  */
 #define RNP_NAP RN_MSEC(1)
 
-/* ns. The short polls, which look only at rings in shared memory, take no longer than
- * this between two full polls. While the program polls, a datagram or a timer, which no
- * ring shows, is noticed later by up to this time. It is as long as a few yields take. It
- * is a twentieth of the shortest ACK timeout in use (67 us).
+/* The short polls, which look only at rings in shared memory, take no longer than this
+ * time, in ns, between two full polls. While the program polls, a datagram or a timer,
+ * which no ring shows, is noticed later by up to this time. It is as long as a few yields
+ * take. It is a twentieth of the shortest ACK timeout in use (67 us).
  */
 #define RNP_SHORT_FOR RN_USEC(4)
 
