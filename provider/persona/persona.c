@@ -382,8 +382,8 @@ static void take_identity(const struct ibv_device_attr *from, struct ibv_device_
 	to->local_ca_ack_delay = from->local_ca_ack_delay;
 }
 
-/* Removes from @to, the capabilities of Rocin, those that @from does not have, the device
- * of another maker that Rocin imitates.
+/* Removes from @to, which has the capabilities of Rocin, those that the imitated device
+ * lacks. @from: the capabilities of that device.
  */
 static void take_common(const struct ibv_device_attr_ex *from,
 			struct ibv_device_attr_ex *to)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* persona.h - devices of other makers whose capabilities and limits a Rocin device can
- * report.
+/* persona.h - devices of other makers whose capabilities and limits a Rocin device
+ * can report.
  *
  * Programs choose their code paths by what ibv_query_device_ex() reports and by what a
  * device refuses. A persona is a table of both for one kind of device: with `rocin run
- * --as NAME' a program takes the path that it takes there. What goes over the wire does
- * not change, and no limit is larger than Rocin's own.
+ * --as NAME' a program takes the path that it takes with such a device. What goes over
+ * the wire does not change, and no limit is larger than Rocin's own.
  *
  * All functions are pure and may be called from any thread. A persona of NULL is Rocin
  * itself: nothing is changed, and nothing is refused.
