@@ -5,12 +5,12 @@
 #include "model/model.h"
 
 enum {
-	/* requests of a QP, or completions of a CQ; with fewer of them it is not judged,
-	 * as nobody would notice the difference
+	/* Number of requests of a QP, or of completions of a CQ, from which on the QP or
+	 * the CQ is judged. With fewer of them, nobody would notice the difference.
 	 */
 	BUSY = 1000,
-	/* number of calls that enter the kernel, each with few requests before it, that
-	 * make a finding
+	/* number of calls that enter the kernel, each after only a few requests, from
+	 * which on there is a finding
 	 */
 	OFTEN = 256,
 	PAGE = 4096, /* bytes */

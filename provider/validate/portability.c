@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portability.c - rules about programs that work with this card and not with others; see
- * rules/portability.def. They also judge what this card accepts.
+ * rules/portability.def. These rules also judge calls that this card accepts.
  */
 #include "model/model.h"
 

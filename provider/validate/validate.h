@@ -183,8 +183,8 @@ enum rn_val_event_kind {
 	 * posted to it.
 	 */
 	RN_VAL_RNR,
-	/* The peer of a QP has acknowledged requests of it. Reported before the poll that
-	 * returns the completion of one that it has not acknowledged.
+	/* The peer of a QP has acknowledged requests of the QP. Reported before the poll
+	 * that returns the completion of a request that the peer has not acknowledged.
 	 */
 	RN_VAL_ANSWERED,
 	RN_VAL_FORK, /* reported in the parent, before fork() */
@@ -215,8 +215,8 @@ struct rn_val_make {
 			uint64_t addr, iova, len;
 			unsigned access; /* IBV_ACCESS_* */
 			uint32_t lkey, rkey;
-			/* false: it is not a range of the program's addresses (null MR,
-			 * device memory, dma-buf)
+			/* false: the MR is not a range of the program's addresses (null
+			 * MR, device memory, dma-buf)
 			 */
 			bool has_memory;
 			uint64_t may_lock; /* RLIMIT_MEMLOCK in bytes; 0: no limit */
@@ -229,8 +229,11 @@ struct rn_val_make {
 			enum ibv_qp_state state; /* state of a QP that was opened */
 		} qp;
 		struct {
-			uint32_t asked, size; /* number of entries */
-			const void *channel;  /* or NULL */
+			/* number of entries, as the program has asked and as the CQ
+			 * has got
+			 */
+			uint32_t asked, size;
+			const void *channel; /* or NULL */
 			unsigned vector;
 		} cq;
 		struct {
@@ -291,7 +294,7 @@ struct rn_val_post {
 	uint32_t accepted;
 };
 
-/* RN_VAL_COMPLETION. */
+/* RN_VAL_COMPLETION: a completion that a poll has returned. */
 struct rn_val_completion {
 	const struct ibv_wc *wc;
 	struct rn_val_object *qp; /* NULL: the model does not know the QP */
@@ -308,7 +311,9 @@ struct rn_val_completion {
 };
 
 struct rn_val_poll {
-	/* maximum number of completions, and the number returned; negative: it failed */
+	/* maximum number of completions, and the number returned; negative: the
+	 * poll failed
+	 */
 	int asked, got;
 	/* the completions that were returned; each of them was reported before, as an
 	 * event RN_VAL_COMPLETION

@@ -107,8 +107,8 @@ static void empty_queue(struct rn_val *v, struct rn_val_queue *q,
 }
 
 /* Finds the oldest request with that wr_id. Several requests may have the same wr_id.
- * @is_telling: only a signaled request counts, as the completion is successful; in a send
- * queue the requests before it have completed, too.
+ * @is_telling: the completion is successful, so it can only be that of a signaled
+ * request; in a send queue, the requests before that one have completed, too.
  */
 static struct rn_val_wr *find_wr(struct rn_val_queue *q, uint64_t wr_id, bool is_telling,
 				 uint32_t *at)

@@ -30,7 +30,7 @@ struct rn_val_wr {
 	uint64_t len; /* length of the message in bytes */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t stack; /* number of the stack of the call that posted it */
+	uint32_t stack; /* call stack of the post, as a number for rn_stacks_text() */
 	const void *ah; /* the AH that the program has given */
 	/* rn_val_object.life of the MR of each SGE and of the AH, at the time of the
 	 * post; 0: there was no such object.
@@ -209,7 +209,9 @@ struct rn_val_object {
 	const void *handle; /* the pointer by which the program names the object */
 	uint32_t serial;    /* number of the object in this process, from 1 */
 	uint32_t number;    /* its number in verbs, such as the QPN; 0: it has none */
-	/* numbers of the stacks of the calls that created and destroyed it */
+	/* call stacks of the calls that created and destroyed it, as numbers
+	 * for rn_stacks_text()
+	 */
 	uint32_t made_at, gone_at;
 	/* the process that the object belongs to, 0: this one; for an object of another
 	 * process also the numbers of its context and its PD there
@@ -291,8 +293,9 @@ struct rn_val {
 	uint32_t gone;
 	uint32_t serial, lives; /* the last rn_val_object.serial and .life given */
 	uint64_t registered;	/* bytes of memory in MRs, in whole pages */
-	rn_val_probe *is_mapped, *is_copied;   /* or NULL */
-	const struct rn_val_ends *ends;	       /* or NULL */
+	/* see rn_val_set_probe(), rn_val_set_fork_probe(); or NULL */
+	rn_val_probe *is_mapped, *is_copied;
+	const struct rn_val_ends *ends;	       /* see rn_val_set_ends(); or NULL */
 	unsigned living_of[RN_VAL_KIND_COUNT]; /* number of living objects of each kind */
 	struct rn_val_count *count[RN_VAL_BUCKETS];
 	struct rn_val_totals totals;
