@@ -2,9 +2,10 @@
 /* context.c - opens, closes and imports contexts.
  *
  * For a kernel, a context is an open file: a process with a copy of its descriptor can
- * import the context and, by their handles, its objects. Here the contexts of a process
- * that share an open file are called a family, and a handle identifies an object of any
- * context of the family. Objects exist as long as one context of the family is open.
+ * import the context, and import the objects of the context by their handles. Here the
+ * contexts of a process that share an open file are called a family, and a handle
+ * identifies an object of any context of the family. Objects exist as long as one context
+ * of the family is open.
  *
  * There may be several handles on an object. If the object is destroyed through one of
  * them, the others can only be unimported.
@@ -147,8 +148,8 @@ void *rnp_open_with(int cmd_fd, void *(*fn)(struct rnp_context *origin, void *ar
 
 /* ------------------------------------------------------ opening and closing contexts */
 enum {
-	ASYNC_RECORD_LEN = 16
-}; /* bytes of an asynchronous event, see event.c */
+	ASYNC_RECORD_LEN = 16 /* bytes of struct async_record in event.c */
+};
 
 /* Initializes the members that need no device. */
 static void init_lists(struct rnp_context *ctx)
@@ -169,8 +170,9 @@ static void init_lists(struct rnp_context *ctx)
 	ctx->base.num_comp_vectors = RNP_COMP_VECTORS;
 }
 
-/* Opens the pipe of asynchronous events. For an imported context (@origin is not NULL) it
- * opens none: libibverbs opens that one later. Returns 0 or -errno.
+/* Opens the pipe of asynchronous events. For an imported context (@origin is not NULL)
+ * it opens none, because libibverbs opens the pipe of such a context later. Returns 0
+ * or -errno.
  */
 static int open_async(struct rnp_context *ctx, const struct rnp_context *origin)
 {
@@ -194,7 +196,8 @@ static int open_hca(struct rnp_context *ctx, const char *name,
 	if (!ctx->hca)
 		return -errno;
 	if (origin && ctx->engine != origin->engine) {
-		rnp_hca_close(ctx->hca, ctx); /* the engine of @origin is dead */
+		/* a new engine was made, because that of @origin is dead */
+		rnp_hca_close(ctx->hca, ctx);
 		return -EIO;
 	}
 	return 0;

@@ -14,9 +14,10 @@ struct rnp_library;
  * rnp_context_open() - Connect a context to its device
  * @ctx:	Made by the library, which has filled in @ctx->base; the rest is zeroed
  * @library:	The libibverbs that has opened the context
- * @origin:	The context whose open file it shares, locked by rnp_open_with(), or NULL
+ * @origin:	The context whose open file @ctx shares, locked by rnp_open_with(), or
+ *		NULL
  * @err:	Out: error text if the call fails, or if the device works without
- * something that the environment requests
+ *		something that the environment requests
  *
  * Return: 0, or -errno with the context unchanged.
  */
@@ -30,9 +31,9 @@ void rnp_context_close(struct rnp_context *ctx);
  * or, if @origin is NULL, has one of its own.
  */
 void rnp_open_add(struct rnp_context *ctx, const struct rnp_context *origin);
-/* Removes a context that is about to be closed from the list. If another context of the
- * process shares its open file, moves to that one the objects that may have been
- * imported.
+/* Removes from the list a context that is about to be closed. If another context of
+ * the process shares its open file, that other context gets the objects that may have
+ * been imported.
  */
 void rnp_open_remove(struct rnp_context *ctx);
 /* Calls @fn with the open context whose cmd_fd and @cmd_fd refer to the same open file,

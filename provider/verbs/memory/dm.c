@@ -22,7 +22,7 @@
 #include "transport/io/memory/mem_direct.h"
 
 /* Bytes of device memory that make_local_memory() has allocated in this process. Only a
- * fork() child allocates any in this way.
+ * fork() child calls make_local_memory().
  */
 static atomic_uint_fast64_t local_bytes;
 
@@ -123,7 +123,7 @@ static int make_file(size_t len)
 	struct rlimit limit;
 	int fd;
 
-	/* A file that is longer than the process may write raises a signal. */
+	/* ftruncate() beyond the file size limit of the process would raise SIGXFSZ. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < len)
 		return -1;
 	fd = rn_fd_own(memfd_create("rocin-dm", MFD_CLOEXEC));
@@ -151,9 +151,9 @@ static void map_file(struct rnp_dm *dm, size_t len)
 	dm->fd = fd;
 }
 
-/* Maps the memory of @dm, in pages of its own, so that changing the protection of other
- * memory does not affect it, and a file holds nothing else. The start is a multiple of
- * 2^@log_align bytes. Returns 0 or -ENOMEM.
+/* Maps the memory of @dm in pages that hold nothing else: then a change of the protection
+ * of other memory does not affect it, and a file can take the place of its pages. The
+ * start is a multiple of 2^@log_align bytes. Returns 0 or -ENOMEM.
  */
 static int map_memory(struct rnp_dm *dm, uint32_t log_align)
 {
@@ -228,8 +228,8 @@ void rnp_dm_release(struct rnp_dm *dm, unsigned holders)
 }
 
 /* Allocates device memory in a fork() child. With a kernel's device a child could
- * allocate memory of the NIC through the device of its parent. Here it has no device, and
- * gets memory that only it can use, at most as much as a device has.
+ * allocate memory of the NIC through the device of its parent. In Rocin a child has no
+ * device. It gets memory that only the child can use, at most as much as a device has.
  */
 static int make_local_memory(struct rnp_context *ctx, struct rnp_dm *dm,
 			     uint32_t log_align)

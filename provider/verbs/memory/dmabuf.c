@@ -26,7 +26,7 @@ struct window {
 	size_t map_len;
 };
 
-/* Checks the arguments as the manual page ibv_reg_mr(3) and the kernel do. */
+/* Checks the arguments like the kernel, and as ibv_reg_mr(3) specifies. */
 static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 {
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
@@ -34,7 +34,9 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 			       RN_ACCESS_RELAXED_ORDERING;
 	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 
-	/* Programs use -1 to find out whether dma-bufs can be registered. */
+	/* Programs pass -1 to ask whether dma-bufs of real GPUs can be registered. They
+	 * cannot, and EOPNOTSUPP says so.
+	 */
 	if (w->fd < 0)
 		return -EOPNOTSUPP;
 	if (access & ~known || (iova & in_page) != (w->offset & in_page))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dmah.c - DMA handles, and the registration of regions by attributes, which may name
- * one: verbs of rdma-core 59 and later.
+/* dmah.c - DMA handles, and ibv_reg_mr_ex(), which registers a region by attributes, one
+ * of which may be a DMA handle: verbs of rdma-core 59 and later.
  *
- * A DMA handle says by which hints of TLPs (TPH, PCI Express Base Specification, 6.17)
- * the device accesses a region: the cache of which processor gets the data. Hints change
- * neither the contents nor the order of memory, and there are no caches to choose from
- * here, so a handle is checked and counted, and has no other effect.
+ * A DMA handle tells the device which hints its TLPs to a region shall carry (TPH, PCI
+ * Express Base Specification, 6.17). The hints say which processor's cache gets the data.
+ * They change neither the contents nor the order of memory, and Rocin simulates no
+ * caches, so a handle is checked and counted, and has no other effect.
  */
 #include <errno.h>
 #include <sched.h>
@@ -28,8 +28,9 @@ static bool may_run_on(uint32_t cpu)
 	       CPU_ISSET(cpu, &set);
 }
 
-/* A TLP with hints has a processing hint, and is steered to a cache by processor and kind
- * of memory together. Returns 0 or a positive errno.
+/* Checks the attributes of a DMA handle. A processing hint is required. The processor and
+ * the kind of memory together select a cache, so either both or none of them must be
+ * given. Returns 0 or a positive errno.
  */
 static int check_dmah(const struct rnp_abi_dmah_attr *attr)
 {
@@ -84,7 +85,7 @@ int rnp_dealloc_dmah(struct rnp_abi_dmah *base)
 }
 
 /* ---------------------------------------------------------------------- registration */
-/* Which attributes go together. Returns 0 or a positive errno. */
+/* Checks which attributes are given together. Returns 0 or a positive errno. */
 static int check_attr(const struct rnp_abi_mr_attr *attr)
 {
 	const uint64_t file = RNP_REG_MR_FD | RNP_REG_MR_FD_OFFSET;
@@ -99,7 +100,9 @@ static int check_attr(const struct rnp_abi_mr_attr *attr)
 	} else if (!(mask & RNP_REG_MR_ADDR)) {
 		return EINVAL;
 	}
-	/* Pages that come and go have no place that a hint could name. */
+	/* The pages of a region with on-demand paging may change. So a hint, which is
+	 * fixed, cannot name the place where they are.
+	 */
 	if (mask & RNP_REG_MR_DMAH && (uint32_t)attr->access & RN_ACCESS_ON_DEMAND)
 		return EOPNOTSUPP;
 	return 0;

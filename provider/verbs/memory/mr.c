@@ -46,10 +46,9 @@ static int populate_pages(uintptr_t first, size_t len, bool write)
 	return 0;
 }
 
-/* Finds out whether madvise() can populate pages (MADV_POPULATE_WRITE), by trying it
- * with a page that is certainly there. The errno of a later call would not tell: an old
- * kernel returns EINVAL because it does not know the advice, a new one if the memory
- * lacks the access right.
+/* Finds out whether madvise() knows MADV_POPULATE_WRITE, by trying it with a page that is
+ * certainly there. The errno of a later call would not tell: EINVAL may mean that an old
+ * kernel does not know this advice, or that the memory lacks the access right.
  */
 static void find_out(void)
 {
@@ -90,8 +89,8 @@ int rnp_pages_read(const void *addr, size_t len)
 		if (got < 0 && errno == EFAULT)
 			return -EFAULT;
 		if (got < 0)
-			/* a missing page is not an error here: it is found when it
-			 * is used
+			/* process_vm_readv() itself is not allowed. A missing page is
+			 * then found when it is used.
 			 */
 			return 0;
 	}
@@ -176,9 +175,9 @@ static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64
 	return rc;
 }
 
-/* Notes that @pages pages, which the caller has counted as pinned already, are those of
- * the region; its former pages are no longer counted. If the memory is that of a GPU,
- * counts none for the region. The engine lock is held.
+/* Stores in the region that @pages pages are pinned for it, which the caller has counted
+ * already, and uncounts its former pages. If the memory is that of a GPU, uncounts
+ * @pages, too, since no pages of a GPU are pinned. The engine lock is held.
  */
 static void set_pinned(struct rnp_engine *e, struct rnp_mr *mr, uint64_t pages)
 {
@@ -193,14 +192,17 @@ static int check_range(const struct rn_mr_attr *attr)
 	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 	const uint64_t start = attr->iova_base, end = start + attr->length;
 
-	/* This range is the whole address space. */
+	/* Length SIZE_MAX with on-demand paging means a region of the whole address
+	 * space, which must start at address 0.
+	 */
 	if ((attr->access & RN_ACCESS_ON_DEMAND) && attr->length == SIZE_MAX)
 		return start || attr->va || attr->access & RN_ACCESS_HUGETLB ? -EINVAL
 									     : 0;
 	if (end < start || end > UINT64_MAX - in_page)
 		return -EINVAL;
-	/* A region of 0 bytes consists of the page that its address is in. If the address
-	 * is the start of a page, it consists of no page, and is refused (ib_umem_get()).
+	/* A region of 0 bytes consists of the page that its address is in. If that
+	 * address is the start of a page, the region consists of no page, and is
+	 * refused (ib_umem_get()).
 	 */
 	if (attr->length == 0 && (start & in_page) == 0)
 		return -EINVAL;
@@ -227,14 +229,14 @@ static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 {
 	int rc = rn_mr_init(&mr->core, attr);
 
-	/* puts the signal handler of the memory guard first again, if the program has
-	 * installed one of its own
+	/* The program may have installed a signal handler of its own, which the handler
+	 * of the memory guard must precede. This call puts the latter first again.
 	 */
 	(void)rn_mem_direct_init();
 	if (!rc && !mr->dm)
 		rc = rnp_pcie_region_add(rnp_engine_pcie(e), attr->key, attr->iova_base,
 					 attr->length, attr->access);
-	/* rc 1 means device memory */
+	/* rc 1 means that the memory is in a simulated device such as a GPU */
 	if (rc < 0)
 		return rc;
 	mr->is_on_gpu = rc > 0;
@@ -476,9 +478,9 @@ static int replace_region(struct rnp_engine *e, struct rnp_mr *mr,
 	return rc;
 }
 
-/* Would a driver pin pages for the change? It pins none if the region keeps its range of
- * addresses, since these pages stay pinned; unless on-demand paging, which pins nothing,
- * is switched on or off.
+/* Would a driver pin pages for the change? If the region keeps its range of addresses,
+ * its pages stay pinned, and the driver pins none. An exception is a change that switches
+ * on-demand paging on or off, because a region with on-demand paging has no pinned pages.
  */
 static bool needs_pinning(const struct rnp_mr *mr, int flags,
 			  const struct rn_mr_attr *attr)
@@ -518,8 +520,8 @@ static int preview_change(struct rnp_context *ctx, const struct rnp_abi_mr *base
 	return mr ? 0 : -EINVAL;
 }
 
-/* Checks a change, including that the new pages are there, and counts @pages as pinned.
- * Returns 0 or -errno; on failure nothing is counted.
+/* Checks a change, and that the new pages are there, and counts @pages as pinned. Returns
+ * 0 or -errno; on failure nothing is counted.
  */
 static int check_change(struct rnp_engine *e, int flags, const struct rn_mr_attr *attr,
 			uint64_t pages)
@@ -583,9 +585,9 @@ static int change_region(struct rnp_context *ctx, const struct rnp_abi_mr *base,
 	return rc;
 }
 
-/* Changes a region; if that fails, the region stays as it was. libibverbs has checked
- * @flags, and stores the new PD, address and length in its struct afterwards. An argument
- * whose flag is not in @flags may be garbage. Returns 0 or a positive errno.
+/* Changes a region. If the change fails, the region stays as it was. libibverbs has
+ * checked @flags, and stores the new PD, address and length in its struct afterwards. An
+ * argument whose flag is not in @flags may be garbage. Returns 0 or a positive errno.
  */
 int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *addr,
 		 size_t length, int access)
@@ -634,8 +636,8 @@ void rnp_mr_release(struct rnp_mr *mr, unsigned holders)
 		free_region(mr);
 }
 
-/* Frees the memory of a handle when rnp_lock_to_destroy() has taken no lock: in a fork()
- * child, or if the context was closed.
+/* Frees the memory of a handle when rnp_lock_to_destroy() has taken no lock, which is the
+ * case in a fork() child, and if the context was closed.
  */
 static int forget_copy(struct rnp_context *ctx, struct rnp_mr *mr)
 {
@@ -743,10 +745,7 @@ struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd)
 }
 
 /* ------------------------------------------------------------------- ibv_advise_mr() */
-/* Is the SGE inside the region? (About advice: the device accesses memory through the
- * program's own page table. So prefetching means that the kernel makes the pages present
- * there.)
- */
+/* Is the SGE inside the region? */
 static bool is_inside(const struct rn_mr *mr, const struct ibv_sge *sge)
 {
 	uint64_t offset = sge->addr - mr->va;
@@ -790,7 +789,10 @@ static int find_advised(struct ibv_pd *pd, bool write, const struct ibv_sge *sge
 	return err;
 }
 
-/* Makes pages present, or checks that they are mapped. Returns 0 or a positive errno. */
+/* Follows an advice for a range: makes its pages present in the program's page table,
+ * through which the device accesses memory; or only checks that they are mapped. Returns
+ * 0 or a positive errno.
+ */
 static int fetch_pages(uintptr_t at, size_t len, enum ibv_advise_mr_advice advice)
 {
 	const void *addr = rnp_pages_pointer(at);

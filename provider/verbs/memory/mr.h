@@ -47,8 +47,8 @@ struct rnp_mr {
 	struct rn_stats_object *record;
 };
 
-/* A memory window. A window of type 2 is of type 2B, that is, bound to a domain and a
- * queue pair, as in almost all devices: by another queue pair its key does not work.
+/* A memory window. A window of type 2 is of type 2B, as in almost all devices: it is
+ * bound to a domain and a queue pair, and its key works only for that queue pair.
  */
 struct rnp_mw {
 	struct ibv_mw base;
@@ -80,11 +80,13 @@ struct rnp_dm {
 	uint64_t room; /* bytes allocated from the device, a multiple of 64 */
 	void *map;
 	size_t map_len;
-	/* File of the memory, whose start is that of the memory; -1: there is none. */
+	/* descriptor of the file that holds the memory, from offset 0; -1: there is no
+	 * such file
+	 */
 	int fd;
 };
 
-/* Hints by which a device accesses memory. */
+/* A DMA handle: hints by which a device accesses memory, see dmah.c. */
 struct rnp_dmah {
 	struct rnp_abi_dmah base;
 	struct rnp_handle handle;
@@ -147,9 +149,9 @@ static inline bool rnp_access_writes(uint32_t access)
 /* ------------------------------------------------------------------ regions, windows */
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access);
-/* Registers a region of any kind, and sets @attr->key and @attr->pd. @dm: the device
- * memory that is registered, in which the caller has counted the region already; or NULL.
- * Return: the region, or NULL with -errno in @rc.
+/* Registers a region of any kind, and sets @attr->key and @attr->pd. @dm: device memory
+ * that is to be registered, whose count of regions the caller has increased already; NULL
+ * for other memory. Return: the region, or NULL with -errno in @rc.
  */
 struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 			       enum rnp_abi_mr_type type, struct rnp_dm *dm, int *rc);
@@ -204,7 +206,7 @@ struct rnp_dm *rnp_dm_new_import(struct ibv_context *context, struct rnp_dm *ori
 /**
  * rnp_pages_populate() - Check access to a range and fault in its pages, as pinning does
  * @addr:	First byte
- * @len:	Bytes; 0 is fine
+ * @len:	Bytes; may be 0
  * @write:	Whether the device will write to the range
  *
  * Kernels before 5.14 have no MADV_POPULATE_WRITE. There the range is only read: memory

@@ -38,9 +38,11 @@
 
 /* ---------------------------------------------------------------- numbers and limits */
 enum {
+	/* Number of buckets of the first table that the device allocates. For fewer
+	 * objects the core has a small table of its own.
+	 */
 	FIRST_GROWTH = 64
-}; /* number of buckets of the first table that the device allocates; the core has a small
-      table for fewer objects */
+};
 
 struct table {
 	/* buckets of the table; NULL: the core uses its first, built-in buckets */
@@ -100,8 +102,8 @@ static struct rnp_hca *share_locked(struct rnp_engine *e)
 		hca->engine = e;
 		LIST_INIT(&hca->xrc_domains);
 		hca->keys = rn_permutation_of(rn_secret(), 16);
-		/* Start from the process number, so that SRQ numbers of processes
-		 * rarely coincide.
+		/* Begin with the process number, so that two processes rarely use equal
+		 * SRQ numbers.
 		 */
 		hca->last_srqn = (uint32_t)getpid() << 8;
 		LIST_INSERT_HEAD(&hcas, hca, link);
@@ -551,7 +553,7 @@ int rnp_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 	(void)context;
 	values->comp_mask = 0;
 	if (wanted & IBV_VALUES_MASK_RAW_CLOCK) {
-		/* The time is in ticks of hca_core_clock, all in tv_nsec, as
+		/* The time is a number of ticks of hca_core_clock, all in tv_nsec, as
 		 * from hardware.
 		 */
 		values->raw_clock.tv_sec = 0;

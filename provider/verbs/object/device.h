@@ -87,8 +87,8 @@ struct rnp_hca *rnp_hca_open(const char *ibdev, const struct rnp_engine_hooks *h
 void rnp_hca_close(struct rnp_hca *hca, void *owner);
 
 /* Count one more object of a kind, or one less. rnp_hca_add() enlarges the core's tables
- * if needed. The engine lock is held. It returns 0, or -ENOMEM if the advertised limit is
- * reached or there is no memory.
+ * if needed; it returns 0, or -ENOMEM if the advertised limit is reached or there is not
+ * enough memory. The engine lock is held.
  */
 int rnp_hca_add(struct rnp_hca *hca, enum rnp_hca_kind kind);
 void rnp_hca_remove(struct rnp_hca *hca, enum rnp_hca_kind kind);

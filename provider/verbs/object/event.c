@@ -535,7 +535,9 @@ void rnp_cq_event(struct ibv_cq *base)
 	struct rnp_context *ctx = cq->ctx;
 	int cancel;
 
-	/* Destroying the CQ waits until the program has acknowledged this event. */
+	/* This event keeps @cq alive: destroying the CQ waits until the program has
+	 * acknowledged the event.
+	 */
 	if (rnp_is_fork_child(ctx) || atomic_load(&cq->channel->pending) == 0)
 		return;
 	cancel = rnp_lock_engine(ctx->engine);

@@ -24,8 +24,8 @@ struct rnp_cq;
 struct rnp_engine_hooks;
 
 enum {
-	RNP_EVENT_LEN_MAX = 16
-}; /* bytes of one record */
+	RNP_EVENT_LEN_MAX = 16 /* maximum length of a record in bytes */
+};
 
 struct rnp_event_pipe {
 	/* held while records are written to the pipe or purged from it */
@@ -50,8 +50,8 @@ int rnp_event_pipe_open(struct rnp_event_pipe *pipe, size_t record_len);
 
 /**
  * rnp_event_pipe_attach() - Open a pipe that exists already, to write records to it
- * @fd:		Descriptor of the pipe, open for reading and writing; still owned by
- * the caller
+ * @fd:		Descriptor of the pipe, open for reading and writing; the caller still
+ *		owns it
  *
  * Return: 0 or -errno.
  */
@@ -109,9 +109,9 @@ struct rnp_channel {
 
 extern const struct rnp_engine_hooks rnp_hooks;
 void rnp_cq_event(struct ibv_cq *base);
-/* Both are about a completion event of @cq that could not be written because the channel
- * was full. The first writes it if there is room now; the second drops it. The engine
- * lock is held.
+/* The channel was full when a completion event of @cq was to be written.
+ * rnp_cq_write_pending_event() writes that event if there is room now;
+ * rnp_cq_drop_pending_event() drops it. The engine lock is held.
  */
 void rnp_cq_write_pending_event(struct rnp_cq *cq);
 void rnp_cq_drop_pending_event(struct rnp_cq *cq);

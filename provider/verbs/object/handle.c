@@ -121,8 +121,8 @@ static void unlock_dead(void)
 	pthread_mutex_unlock(&dead_lock);
 }
 
-/* Takes the lock of the quarantine while fork() runs, so that a child finds its copies of
- * the destroyed objects, and no half-made change.
+/* Takes the lock of the quarantine while fork() runs, so that a child never gets a copy
+ * of the quarantine that another thread was just changing.
  */
 static void watch_fork(void)
 {

@@ -135,8 +135,10 @@ struct rnp_abi_comp_cntr_attach {
 	uint32_t op_mask; /* 1 << enum rn_tally_kind */
 };
 
-/* Flag of parent domains, release 64 and later: memory that the provider allocates may be
- * shared with the host of a confidential guest (..._ALLOW_CC_UNPROTECTED_ALLOC).
+/* Flag of parent domains, release 64 and later
+ * (IBV_PARENT_DOMAIN_..._ALLOW_CC_UNPROTECTED_ALLOC). In a guest with confidential
+ * computing it allows the provider to allocate memory that the guest shares with
+ * its host.
  */
 enum {
 	RNP_PARENT_DOMAIN_CC_UNPROTECTED = 1 << 2,
@@ -155,7 +157,7 @@ enum {
 	RNP_ACCESS_FLUSH_GLOBAL = 1 << 8,     /* IBV_ACCESS_FLUSH_GLOBAL */
 	RNP_ACCESS_FLUSH_PERSISTENT = 1 << 9, /* IBV_ACCESS_FLUSH_PERSISTENT */
 	RNP_QP_EX_WITH_FLUSH = 1 << 11,	      /* IBV_QP_EX_WITH_FLUSH */
-	/* of enum ibv_odp_transport_cap_bits, later still */
+	/* bits of enum ibv_odp_transport_cap_bits that later releases have */
 	RNP_ODP_FLUSH = 1 << 6,
 	RNP_ODP_ATOMIC_WRITE = 1 << 7,
 };

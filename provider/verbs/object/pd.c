@@ -50,7 +50,7 @@ static void record_users(struct ibv_pd *pd, int by)
 {
 	const struct rnp_pd *p = to_rnp_pd(pd);
 
-	/* The context of the handle may be closed already; the device is not. */
+	/* @p->engine is used, because the context of the handle may be closed already. */
 	if (p->record && !rnp_engine_forked(p->engine))
 		rnp_record_users(p->record, by);
 }
@@ -332,8 +332,8 @@ struct ibv_pd *rnp_alloc_parent_domain(struct ibv_context *context,
 }
 
 /* ---------------------------------------------------------------- buffers for queues */
-/* Bytes. Buffers of at least this size are mapped by mmap(), so that only the used pages
- * of a large buffer need memory. Smaller ones are not, since a process may have at most
+/* Buffers of at least MAP_MIN bytes are mapped by mmap(), so that only the used pages of
+ * a large buffer need memory. Smaller ones are not, since a process may have at most
  * 65530 mappings.
  */
 enum {
@@ -373,8 +373,9 @@ static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 	buf->from = pd;
 	if (addr == IBV_ALLOCATOR_USE_DEFAULT) {
 		buf->from = NULL;
-		/* Memory that the device uses with each packet must not share a page with
-		 * memory of the program, whose pages the sanitizer may have closed.
+		/* The device uses this memory with each packet. It must not share a page
+		 * with memory of the program, because the sanitizer may have revoked
+		 * access to such pages.
 		 */
 		if (rnp_pcie_is_watched(rnp_engine_pcie(buf->engine)))
 			align = PAGE;
@@ -391,8 +392,8 @@ static int alloc_memory(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 
 int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align)
 {
-	/* The number of pages of a buffer that begins at the start of a page, as buffers
-	 * of drivers do.
+	/* The buffer is assumed to begin at the start of a page, like the buffers
+	 * of drivers.
 	 */
 	const uint64_t pages = rnp_pin_pages(0, buf->len);
 	int rc = rnp_engine_pin(buf->engine, pages);

@@ -110,7 +110,7 @@ enum rnp_resource {
 struct rnp_buffer {
 	void *addr;
 	size_t len;
-	/* parent domain whose allocator has allocated it; NULL: none */
+	/* parent domain whose allocator has allocated the memory; NULL: the plugin has */
 	struct ibv_pd *from;
 	enum rnp_resource resource;
 	/* engine of the device whose driver would pin the memory */
@@ -133,9 +133,9 @@ static inline struct rnp_ah *to_rnp_ah(struct ibv_ah *ah)
 }
 
 /* -------------------------------------- functions for domains, buffers and addresses */
-/* rnp_pd_get() counts one more object that was created with the handle, in the handle and
- * in its domain; rnp_pd_put() one less. A handle that was unimported meanwhile is freed
- * with its last object.
+/* rnp_pd_get() counts one more object that was created with the handle, both in the
+ * handle and in its domain; rnp_pd_put() counts one less. A handle that was unimported
+ * meanwhile is freed with its last object.
  */
 void rnp_pd_get(struct ibv_pd *pd);
 void rnp_pd_put(struct ibv_pd *pd);
@@ -175,7 +175,7 @@ int rnp_buffer_alloc(struct rnp_buffer *buf, struct ibv_pd *pd, size_t align);
  */
 void rnp_buffer_free(struct rnp_buffer *buf);
 
-/* Counts the memory as pinned no more: no device uses it. */
+/* Ends the counting of the memory as pinned, because no device uses it any more. */
 static inline void rnp_buffer_unpin(struct rnp_buffer *buf)
 {
 	if (buf->pinned)

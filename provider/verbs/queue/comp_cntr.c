@@ -16,7 +16,8 @@
 #include "provider/verbs/object/provider.h"
 #include "qp.h"
 
-/* The kinds have the numbers of the bits of enum ibv_qp_attach_comp_cntr_op. */
+/* enum rn_tally_kind numbers the kinds like the bits of enum ibv_qp_attach_comp_cntr_op
+ */
 static const uint32_t all_ops = (1 << RN_TALLY_COUNT) - 1;
 
 int rnp_query_comp_cntr_caps(struct ibv_context *context,
@@ -24,7 +25,9 @@ int rnp_query_comp_cntr_caps(struct ibv_context *context,
 {
 	if (rnp_is_fork_child(to_rnp_context(context)))
 		return EIO;
-	/* A program of a newer release has zeroed what is behind. */
+	/* The struct of a newer release may be longer. Its program has zeroed the fields
+	 * that follow those known here.
+	 */
 	if (caps_size < sizeof(*caps))
 		return EINVAL;
 	*caps = (struct rnp_abi_comp_cntr_caps){
@@ -91,7 +94,7 @@ int rnp_destroy_comp_cntr(struct rnp_abi_comp_cntr *base)
 
 /* ------------------------------------------------------------------ changing, reading */
 struct change {
-	bool is_error; /* the count of errors, or that of successes */
+	bool is_error; /* change the count of errors; false: the count of successes */
 	bool adds;
 	uint64_t by;
 };
@@ -136,7 +139,7 @@ int rnp_inc_err_comp_cntr(struct rnp_abi_comp_cntr *base, uint64_t amount)
 		      (struct change){ .is_error = true, .adds = true, .by = amount });
 }
 
-/* The sum of both counts, which changes with each completion. */
+/* Returns the sum of both counts. Each completion changes it. */
 static uint64_t sum(const struct rnp_comp_cntr *c)
 {
 	return __atomic_load_n(&c->tally.done, __ATOMIC_ACQUIRE) +
@@ -150,8 +153,8 @@ static bool has_changed(void *arg)
 	return sum(c) != atomic_load_explicit(&c->seen, memory_order_relaxed);
 }
 
-/* Lets the engine make progress. A program that has read the same as before gives its
- * processor to others, as one does that polls an empty CQ.
+/* Lets the engine make progress. If the counter has not changed since the program last
+ * read it, gives the processor to other threads first, as a poll of an empty CQ does.
  */
 static void make_progress(struct rnp_context *ctx, struct rnp_comp_cntr *c)
 {
@@ -202,8 +205,8 @@ int rnp_read_err_comp_cntr(struct rnp_abi_comp_cntr *base, uint64_t *value)
 }
 
 /* ------------------------------------------------------------------------- attaching */
-/* Returns the handle on the QP that has the counters, or would get them: the one that has
- * the memory of the QP. The engine lock is held.
+/* Returns, of the handles on the QP, the one that has the memory of the QP. That handle
+ * also has the QP's completion counters.
  */
 static struct rnp_qp *owner_of(struct rnp_qp *qp)
 {

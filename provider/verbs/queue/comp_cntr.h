@@ -22,7 +22,9 @@ struct rnp_comp_cntr {
 	unsigned attached;     /* number of kinds of completions of QPs that it counts;
 				* guarded by the engine lock
 				*/
-	/* What was read last. A hint, to see whether a program reads in vain. */
+	/* Sum of both counts when the program last read the counter. Written with relaxed
+	 * order, since it is only used to see whether the counter has changed.
+	 */
 	atomic_uint_fast64_t seen;
 };
 

@@ -42,11 +42,11 @@ static void free_cq(struct rnp_cq *cq)
 	rnp_object_free(RNP_KIND_CQ, cq);
 }
 
-/* Makes a destroyed CQ empty, for polls that come too late. Such polls, of other threads,
- * read the ring under the lock of the CQ. If that lock is taken, the CQ keeps its ring
- * until the memory of the CQ is reused, as the lock may never be released: this thread
- * itself may hold it, between ibv_start_poll() and ibv_end_poll(). A ring from the
- * program's own allocator is not kept, as the allocator may cease to exist before.
+/* Makes a destroyed CQ empty for later polls by other threads, which read the ring under
+ * the lock of the CQ. If another thread holds that lock, or this thread itself between
+ * ibv_start_poll() and ibv_end_poll(), the function does not wait for it. The CQ then
+ * keeps its ring until the memory of the CQ is reused. A ring from the program's own
+ * allocator is not kept, because the allocator may cease to exist before.
  */
 static void retire_ring(struct rnp_cq *cq)
 {
@@ -66,7 +66,7 @@ static void retire_ring(struct rnp_cq *cq)
 	}
 }
 
-/* Frees the ring of a destroyed CQ, if it has kept it. */
+/* Frees the ring that a destroyed CQ may have kept, see retire_ring(). */
 static void scrub_cq(void *object)
 {
 	struct rnp_cq *cq = object;

@@ -51,19 +51,24 @@ struct rnp_cq {
 	/* the program uses the CQ in one thread only, so ibv_start_poll() does not lock
 	 */
 	bool single_threaded;
-	/* the CQE that the program reads between ibv_start_poll() and ibv_end_poll() */
+	/* the CQE whose fields the program reads between ibv_start_poll() and
+	 * ibv_end_poll()
+	 */
 	struct rn_cqe current;
-	/* @wall_ns: @current's time of completion as time of day; valid if @has_wall_ns,
-	 * that is, once the program has asked for it. Guarded like @current.
+	/* @wall_ns is the time of day when @current was completed. It is computed when
+	 * the program first asks for it, and @has_wall_ns is true from then on. Guarded
+	 * like @current.
 	 */
 	struct rnp_wall_clock wall;
 	uint64_t wall_ns;
 	bool has_wall_ns;
 
-	/* Hints, written with relaxed order by threads that poll or arm the CQ. */
+	/* The next three members are hints. Threads that poll or arm the CQ write them
+	 * with relaxed order.
+	 */
 	/* number of polls that found CQEs, modulo 16 */
 	atomic_uint since_drain;
-	/* ibv_req_notify_cq() was called, and no poll was empty since */
+	/* ibv_req_notify_cq() was called, and no poll has been empty since */
 	atomic_bool linger;
 	atomic_bool was_empty; /* the last poll found nothing */
 

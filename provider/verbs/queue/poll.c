@@ -95,7 +95,9 @@ enum {
 	 * meanwhile, but not eight times in a row.
 	 */
 	TRIES = 8,
-	ROUNDING_NS = 2, /* ns; each reading is rounded down by itself */
+	/* allowance in ns for two readings, each of which is rounded down to a whole ns
+	 */
+	ROUNDING_NS = 2,
 };
 
 static uint64_t read_clock(clockid_t clock)
@@ -202,7 +204,9 @@ static bool pop_cqe(struct rnp_cq *cq, struct rn_cqe *cqe)
 			tell_sanitizer(cq, entry, cqe);
 		index++;
 	}
-	/* Pairs with rn_cq_push(), which reuses the entry only after this store. */
+	/* This store lets rn_cq_push() reuse the entries that were read; it loads the
+	 * index with acquire order.
+	 */
 	if (index != first)
 		atomic_store_explicit(&cq->core.consumer, index, memory_order_release);
 	if (found)
@@ -255,8 +259,8 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 	return got;
 }
 
-/* Called after a poll that found nothing. Lets TLPs that are under way in the simulated
- * PCIe hierarchy proceed.
+/* Lets TLPs that are under way in the simulated PCIe hierarchy proceed. Called after a
+ * poll that found nothing.
  */
 static void note_empty_poll(struct rnp_cq *cq)
 {
@@ -301,11 +305,11 @@ static bool may_skip_engine(struct rnp_cq *cq)
 	return n % DRAIN_EVERY != 0;
 }
 
-/* Gives the processor to others if the last poll was empty. A thread does so at the start
- * of its next poll, and not at the end of the empty one: completions may arrive
- * meanwhile, and a program that waits for events after an empty poll relies on the CQ
- * being empty. (libfabric closes a connection that has ended, and loses completions that
- * its last poll did not return.)
+/* Gives the processor to other threads if the last poll was empty. A thread does so at
+ * the start of its next poll and not at the end of the empty one. Otherwise completions
+ * could arrive before the empty poll returns, and a program that waits for events after
+ * an empty poll relies on the CQ being empty. (libfabric then closes a connection that
+ * has ended, and loses completions that its last poll did not return.)
  */
 static void pause_after_empty_poll(struct rnp_cq *cq, bool (*waits)(void *arg))
 {

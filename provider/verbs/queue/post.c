@@ -293,9 +293,10 @@ static void unlock_posted(struct rnp_engine *e, bool disabled, int cancel)
 		pthread_setcancelstate(cancel, NULL);
 }
 
-/* Ends a post to an object that was destroyed, with EINVAL. Posts do not look their
- * object up, since that would take time and a kernel does not see posts; but the memory
- * of a destroyed object is still readable, and shows that it was destroyed.
+/* Ends with EINVAL a post to an object that was destroyed. Posts do not look up their
+ * object: that would take time, and a kernel, which does not see posts, cannot check them
+ * either. But the memory of a destroyed object is still readable, and shows that the
+ * object was destroyed.
  */
 static __attribute__((noinline)) int post_nowhere(struct rnp_engine *e, bool disabled,
 						  int cancel)

@@ -36,8 +36,8 @@ void rnp_wr_fini(struct rnp_qp *qp);
 /**
  * rnp_send_wr_from() - Convert one work request
  * @wr:		The program's request; @wr->next is not read
- * @qp:		The QP to post to; its type tells which member of the union @wr->wr
- * is valid
+ * @qp:		The QP to post to; its type tells which member of the union @wr->wr is
+ *		valid
  * @out:	Out: refers to the scatter list and the address handle of @wr
  *
  * Return: 0; -EINVAL: an opcode or flag that no QP supports, or an address handle of

@@ -229,8 +229,8 @@ RNP_SAME(RNP_RSS_SRC_PORT_UDP, IBV_RX_HASH_SRC_PORT_UDP);
 RNP_SAME(RNP_RSS_DST_PORT_UDP, IBV_RX_HASH_DST_PORT_UDP);
 
 enum {
-	QP_ALIGN = 64
-}; /* alignment that rn_qp_create() needs */
+	QP_ALIGN = 64 /* alignment in bytes that rn_qp_create() needs */
+};
 
 static bool is_target(enum ibv_qp_type type)
 {
@@ -760,8 +760,8 @@ void rnp_qp_skip_cqes(struct rnp_qp *qp)
 		rnp_cq_skip_qp(to_rnp_cq(recv_cq), qp->base.qp.qp_num);
 }
 
-/* Removes one handle on a QP. There are other handles, so the QP stays in the device, and
- * one of these gets its memory. The engine lock is held.
+/* Removes one handle on a QP that has other handles. So the QP stays in the device, and
+ * one of the other handles gets the memory of the QP. The engine lock is held.
  */
 static void leave_to_others(struct rnp_qp *qp)
 {
@@ -817,7 +817,8 @@ void rnp_qp_detach(struct rnp_qp *qp)
 static void drain_events(struct rnp_qp *qp)
 {
 	struct ibv_qp *base = &qp->base.qp;
-	/* the WQ of a hidden QP, which the program sees instead */
+	/* the WQ that a hidden QP implements; the program sees the WQ instead of the QP
+	 */
 	struct ibv_wq *wq = qp->wq ? &qp->wq->base : NULL;
 	void *seen = wq ? (void *)wq : (void *)base;
 	struct rnp_awaited acks = { .mutex = wq ? &wq->mutex : &base->mutex,

@@ -57,8 +57,9 @@ struct rnp_qp {
 	 * pipe, less those that were purged unread. Guarded by the engine lock.
 	 */
 	uint32_t async_events;
-	/* which tallies of completion counters count the QP's completions, or NULL; in
-	 * the handle that has @block; guarded by the engine lock
+	/* the tallies of those completion counters that count this QP's completions;
+	 * NULL: none. Only the handle that has @block has them. Guarded by the
+	 * engine lock.
 	 */
 	struct rn_tallies *counting;
 	struct rnp_xrcd *xrcd; /* XRC domain of an XRC target QP, or NULL */

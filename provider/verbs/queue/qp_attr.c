@@ -181,9 +181,9 @@ void rnp_qp_attr_to(const struct rn_qp_attr *in, struct ibv_qp_attr *attr)
 }
 
 /* ------------------------------------------------ ibv_modify_qp() and ibv_query_qp() */
-/* Returns the attributes that apply to this type of QP. Programs set all attributes of RC
- * for XRC QPs of both types; like a kernel, this function removes from the mask, before
- * it is checked, those that only the other XRC type has.
+/* Returns the bits of @mask whose attributes apply to this type of QP. Programs set the
+ * attributes of RC for both XRC types. Like a kernel, this function removes those that
+ * only the other XRC type has, before the mask is checked.
  */
 static uint32_t applicable(enum ibv_qp_type type, uint32_t mask)
 {
@@ -215,8 +215,9 @@ static bool paths_carry(struct rnp_qp *qp, const struct rn_qp_attr *attr, uint32
 		rnp_path_carries(paths, dev, &attr->alt.av, mtu));
 }
 
-/* How the core gets memory for READs and atomics of one direction: functions that query
- * and lend such memory, and the member of struct rnp_qp that keeps its address.
+/* READs and atomics of one direction, incoming or outgoing: the attribute that limits
+ * their number, functions of the core that query and lend memory for them, and the member
+ * of struct rnp_qp that keeps the address of that memory.
  */
 struct room {
 	uint32_t attr, count;
@@ -441,7 +442,7 @@ int rnp_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int attr_mask,
 		.qp_type = base->qp_type,
 		.sq_sig_all = qp->sq_sig_all,
 	};
-	/* Several threads may query at once. */
+	/* The store is atomic, because several threads may query at once. */
 	__atomic_store_n(&base->state, attr->qp_state, __ATOMIC_RELAXED);
 	return 0;
 }

@@ -405,7 +405,8 @@ void rnp_wr_fini(struct rnp_qp *qp)
 {
 	const bool all = !qp->handle.was_named;
 
-	/* If the trylock fails, a thread is between ibv_wr_start() and ibv_wr_complete().
+	/* If the trylock fails, a thread is between ibv_wr_start() and ibv_wr_complete()
+	 * and uses the list.
 	 */
 	if (!qp->wr || (!all && pthread_mutex_trylock(&qp->wr->lock)))
 		return;
