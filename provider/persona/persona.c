@@ -55,11 +55,12 @@ struct rnp_persona {
 	uint8_t link_layer, active_width, active_speed; /* as of struct ibv_port_attr */
 };
 
+/* bits of a set of devices */
 enum {
 	MLX5 = 1 << 0,
 	RXE = 1 << 1,
 	EFA = 1 << 2,
-}; /* devices, as bits of a set */
+};
 
 /* The operations that the providers of some devices lack. The provider of mlx5 lacks only
  * completion counters, which efa has.

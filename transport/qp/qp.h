@@ -825,6 +825,7 @@ bool rn_qp_flow(const struct rn_dev *dev, const struct rn_av *av, struct rn_flow
  * Return: 0; -EINVAL if there is no such transition (or type, or state), an attribute
  *	   that it requires is missing, or one is given that is neither required, optional
  *	   nor RN_ATTR_STATE.
+ *
  * IBTA Vol 1, QP state transitions; the sets are those of Linux (ib_modify_qp_is_ok), but
  * for RN_ATTR_RATE_LIMIT.
  */

@@ -42,7 +42,7 @@ struct rn_rule_names {
  * @s:		Out
  * @rules:	Rules that a line may name; NULL: any
  * @err:	Out on failure: error text, which names the file and line, and suggests
- * the most similar name for an unknown rule
+ *		the most similar name for an unknown rule
  *
  * Return: 0 or -errno.
  */
