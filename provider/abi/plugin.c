@@ -219,7 +219,7 @@ static void free_context(struct ibv_context *context)
 }
 
 /* --------------------------------------------------------------------------- devices */
-/* Is the device named "rocin" and a number? */
+/* Is the name of the device "rocin" followed by a number? */
 static bool match_device(struct rnp_abi_sysfs_dev *sysfs_dev)
 {
 	static const char prefix[] = "rocin";

@@ -25,7 +25,7 @@
 
 static struct {
 	pthread_mutex_t lock;
-	struct rn_val *layer; /* NULL: off */
+	struct rn_val *layer; /* the validation layer; NULL: it is off */
 	struct rn_report report;
 	int status; /* status that the program passes to exit() */
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -176,9 +176,9 @@ void rnp_watch_before(struct rn_val_event *e)
 }
 
 enum {
-	/* Time in ms. A thread acknowledges an event as soon as it runs again. If it has
-	 * not done so after this time, it has ended, or waits for the thread that
-	 * destroys the object.
+	/* How long to wait for acknowledgements of events, in ms. A thread acknowledges
+	 * an event as soon as it runs again. If it has not done so after this time, the
+	 * thread has ended, or waits for the thread that destroys the object.
 	 */
 	ACK_WAIT_MS = 3000,
 };

@@ -224,7 +224,7 @@ struct rnp_wait_source {
  * wake-up, as a request ends with the first packet and is not made again.
  */
 struct rnp_wait {
-	int epoll_fd;		/* empty while @uring is used */
+	int epoll_fd;		/* the epoll set; empty while @uring is used */
 	struct rn_uring *uring; /* io_uring; NULL: epoll is used */
 	bool has_begun;		/* the thread that sleeps has registered with @uring */
 	bool is_asleep;

@@ -312,10 +312,11 @@ enum rnp_acks {
  * again.
  */
 enum rnp_pause {
-	RNP_PAUSE_NONE,	 /* nothing: the next packet is expected soon */
-	RNP_PAUSE_YIELD, /* it yields the processor */
-	RNP_PAUSE_SPIN,	 /* nothing, as the machine is crowded */
-	RNP_PAUSE_NAP,	 /* the machine is crowded: it sleeps until a packet comes */
+	RNP_PAUSE_NONE,	 /* polls again at once: the next packet is expected soon */
+	RNP_PAUSE_YIELD, /* yields the processor first */
+	/* polls again at once: the machine is crowded, but an answer may come soon */
+	RNP_PAUSE_SPIN,
+	RNP_PAUSE_NAP, /* sleeps until a packet comes: the machine is crowded */
 };
 
 /* ------------------------------------------------------------------------- state */
@@ -336,7 +337,7 @@ struct rnp_backoff {
 
 /* The time for which the program is expected to receive in its polls. */
 struct rnp_lease {
-	rn_ns length; /* ns: times.lease or times.long_lease */
+	rn_ns length; /* length in ns: times.lease or times.long_lease */
 	rn_ns begun;  /* time when the lease was taken or renewed last */
 	/* taken by the first empty poll after a post, see struct rnp_replies */
 	bool is_early;

@@ -12,9 +12,11 @@
 
 enum {
 	KIB = 1024,
-	/* bytes; a receive buffer of the default size holds this many bytes of packets */
+	/* window at the start, in bytes: what a receive buffer of the default size
+	 * can hold
+	 */
 	WINDOW_START = 192 * KIB,
-	WINDOW_MIN = 64 * KIB, /* bytes of one super-packet */
+	WINDOW_MIN = 64 * KIB, /* minimum window in bytes: one super-packet */
 	/* maximum window in bytes; a larger one is no faster on loopback */
 	WINDOW_MAX = 1024 * KIB,
 	WINDOW_LIMIT = 1 << 30,
@@ -23,17 +25,17 @@ enum {
 	 * in sixteenths
 	 */
 	JOINED_SHARE = 11,
-	RCVBUF_LEAST = 64 * KIB, /* bytes of one super-packet */
+	RCVBUF_LEAST = 64 * KIB, /* smallest receive buffer in bytes: one super-packet */
 	RCVBUF_MOST = 1 << 30,
 	LINGER_US = 50,
 	LINGER_US_MAX = 1000,
-	LINE_MIN = 1000, /* kbps; least rate of a link */
+	LINE_MIN = 1000, /* lowest rate of a link in kbps */
 };
 
 #define PIN_SIZE_MAX (UINT64_C(1) << 40) /* maximum limit on pinned memory in bytes */
 #define PIN_PAGE_NS_MAX 1000000
 
-/* kbps; highest rate of a link that the core supports */
+/* highest rate of a link that the core supports, in kbps */
 #define LINE_MAX UINT64_C(4000000000)
 
 /* A variable whose value is one of two words, such as "off" and "on". */
