@@ -11,8 +11,9 @@ enum {
 	FLOW_LABEL_MAX = (1 << 20) - 1,
 	QPN_MAX = (1 << 24) - 1,
 	MULTICAST_QPN = QPN_MAX,
-	MTU_MAX = 4096, /* bytes; assumed for ports of which nothing is known */
-	/* bytes for the value 0 of enum ibv_mtu; each higher value doubles them */
+	/* MTU in bytes that a port is taken to have if nothing is known of it */
+	MTU_MAX = 4096,
+	/* MTU in bytes for value 0 of enum ibv_mtu; each higher value doubles the MTU */
 	MTU_UNIT = 128,
 };
 

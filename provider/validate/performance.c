@@ -13,7 +13,7 @@ enum {
 	 * which on there is a finding
 	 */
 	OFTEN = 256,
-	PAGE = 4096, /* bytes */
+	PAGE = 4096, /* size of a page in bytes */
 	FEW = 64,    /* maximum number of requests between two such calls */
 	SMALL_MRS = 256,
 	RESIZES = 8,

@@ -11,7 +11,7 @@
  */
 enum {
 	INLINE_OF_MOST = 96,	/* bytes of inline data: bnxt_re; irdma takes 101 */
-	SGES_OF_MOST = 6,	/* entries: bnxt_re with WQEs of fixed size */
+	SGES_OF_MOST = 6,	/* SGEs of a request: bnxt_re with WQEs of fixed size */
 	RD_ATOMIC_OF_MOST = 16, /* max_qp_rd_atom of mlx4 and mlx5 */
 };
 

@@ -223,8 +223,12 @@ static uint64_t patience_ms(const struct ibv_qp_attr *a)
 }
 
 enum {
-	SHORT_TIMEOUT = 8, /* 1 ms; a peer that is software sometimes needs longer */
-	PATIENCE_MS = 10 * 60 * 1000, /* ms; no program waits longer */
+	/* timeout code of about 1 ms; a peer in software sometimes needs longer */
+	SHORT_TIMEOUT = 8,
+	/* time in ms for which no program waits, so a longer timeout is probably
+	 * a mistake
+	 */
+	PATIENCE_MS = 10 * 60 * 1000,
 };
 
 static void check_retries(struct rn_val *v, const struct rn_val_event *e)

@@ -263,7 +263,7 @@ struct rn_val_bind {
 	const void *mw, *mr;
 	/* the rkey that the window gets, with its tag; the program may set it later */
 	uint32_t rkey;
-	uint32_t lkey; /* of the MR */
+	uint32_t lkey; /* lkey of the MR */
 	uint64_t addr, len;
 	unsigned access;
 };
@@ -277,8 +277,8 @@ struct rn_val_request {
 	const struct ibv_sge *sge;
 	uint64_t remote_addr;
 	uint32_t rkey; /* key of the remote memory, or the key that is invalidated */
-	uint32_t remote_qpn, qkey; /* UD */
-	const void *ah;		   /* UD; else NULL */
+	uint32_t remote_qpn, qkey; /* UD: QPN and Q_Key of the destination */
+	const void *ah;		   /* UD: the AH; otherwise NULL */
 	/* not set in requests of other opcodes than IBV_WR_BIND_MW */
 	struct rn_val_bind bind;
 	/* What @sge points to if the data was copied, as by ibv_wr_set_inline_data(); not
@@ -382,7 +382,7 @@ struct rn_val_event {
 			uint64_t addr, len;
 			unsigned access;
 			const void *pd;
-			uint32_t lkey, rkey; /* after the call */
+			uint32_t lkey, rkey; /* keys of the region after the call */
 		} rereg;
 		struct {
 			enum ibv_event_type type;

@@ -25,7 +25,8 @@ struct rn_val_wr {
 	uint64_t wr_id;
 	enum ibv_wr_opcode opcode; /* not set in receives */
 	unsigned flags;
-	uint32_t sge_count; /* number of its SGEs; the first RN_VAL_SGES are stored */
+	/* number of SGEs of the request; the first RN_VAL_SGES are stored */
+	uint32_t sge_count;
 	struct ibv_sge sge[RN_VAL_SGES];
 	uint64_t len; /* length of the message in bytes */
 	uint64_t remote_addr;
@@ -36,8 +37,8 @@ struct rn_val_wr {
 	 * post; 0: there was no such object.
 	 */
 	uint32_t mr_life[RN_VAL_SGES], ah_life;
-	bool is_signaled; /* a completion will come even if it succeeds */
-	bool is_fetching; /* it writes to its local buffer (READ, atomics) */
+	bool is_signaled; /* a completion will come even if the request succeeds */
+	bool is_fetching; /* the request writes to its local buffer (READ, atomics) */
 };
 
 /* The outstanding requests of a queue in the order of their posts: entries [first, first
@@ -86,7 +87,7 @@ struct rn_val_qp {
 	/* the attributes that ibv_modify_qp() has set, and the mask of all of them */
 	struct ibv_qp_attr attr;
 	int mask;
-	bool is_to_self; /* its destination is an address of its own device */
+	bool is_to_self; /* the QP sends to an address of its own device */
 	/* Were other processes asked for the QP at the other end of the connection
 	 * (watch_ends.c)?
 	 */
@@ -199,8 +200,8 @@ struct rn_val_tie {
 };
 
 struct rn_val_object {
-	/* the next object in the same list of rn_val.bucket (newest first), of
-	 * rn_val.numbered, and (an MR) of rn_val.mr_at
+	/* the next object in the same list: @next of rn_val.bucket (newest first),
+	 * @next_number of rn_val.numbered, @next_address (MRs only) of rn_val.mr_at
 	 */
 	struct rn_val_object *next, *next_number, *next_address;
 	/* neighbours in the list of living objects, or of destroyed ones */
@@ -208,32 +209,33 @@ struct rn_val_object {
 	enum rn_val_kind kind;
 	const void *handle; /* the pointer by which the program names the object */
 	uint32_t serial;    /* number of the object in this process, from 1 */
-	uint32_t number;    /* its number in verbs, such as the QPN; 0: it has none */
-	/* call stacks of the calls that created and destroyed it, as numbers
+	uint32_t number;    /* number of the object in verbs, such as the QPN; 0: none */
+	/* call stacks of the calls that created and destroyed the object, as numbers
 	 * for rn_stacks_text()
 	 */
 	uint32_t made_at, gone_at;
-	/* the process that the object belongs to, 0: this one; for an object of another
-	 * process also the numbers of its context and its PD there
+	/* the process that the object belongs to; 0: this one. For an object of another
+	 * process also the numbers of the object's context and PD there.
 	 */
 	uint32_t process, device, pdn;
-	uint32_t slot;	 /* its place in the file of watch_ends.c, from 1; 0: none */
-	bool is_gone;	 /* it was destroyed */
-	bool is_closing; /* a call that destroys it has begun */
+	/* place of the object in the file of watch_ends.c, from 1; 0: none */
+	uint32_t slot;
+	bool is_gone;	 /* the object was destroyed */
+	bool is_closing; /* a call that destroys the object has begun */
 	struct rn_val_object *parent[RN_VAL_PARENTS];
-	/* the first of these that is a PD, and the first that is a context; or NULL */
+	/* the first of @parent that is a PD, and the first that is a context; or NULL */
 	struct rn_val_object *pd, *context;
-	struct rn_val_tie tie[RN_VAL_PARENTS]; /* its entry in each parent's list */
+	struct rn_val_tie tie[RN_VAL_PARENTS]; /* entries in the lists of the parents */
 	struct rn_val_tie *newest_user;
-	uint32_t users; /* number of living objects that have it as parent */
-	/* For MRs and AHs. @life is unique; an MR gets a new one with a new key, so
-	 * requests that were posted with the old key are told apart. @outstanding is the
-	 * number of SGEs and AHs of outstanding requests that name it, @named_by the
-	 * handle of the queue to which the newest of them was posted.
+	uint32_t users; /* number of living objects that have this object as a parent */
+	/* For MRs and AHs. @life is unique. An MR whose key changes gets a new @life,
+	 * which distinguishes requests that were posted with the old key. @outstanding is
+	 * the number of SGEs and AHs of outstanding requests that name the object;
+	 * @named_by is the handle of the queue to which the newest of them was posted.
 	 */
 	uint32_t life, outstanding;
 	const void *named_by;
-	/* number of asynchronous events that the program has got about it */
+	/* number of asynchronous events about the object that the program has got */
 	uint64_t async_events;
 	union {
 		struct rn_val_qp qp;
