@@ -55,7 +55,8 @@ struct rn_cm_conn {
 	struct rn_hnode by_peer; /* entry in rn_cm.by_peer, if @in_peer */
 	struct rn_hnode by_qpn;
 	bool in_peer, in_qpn;
-	bool is_open; /* rn_cm_close() was not called for it yet */
+	/* the program has not called rn_cm_close() for the connection yet */
+	bool is_open;
 	bool is_sidr;
 	/* True if the peer's address is proven, that is, known not to be forged (cm.c).
 	 * Until then, @credit is the number of messages that may still be sent to it.

@@ -28,8 +28,8 @@
 /* --------------------------------------------------------- DCQCN: rate control */
 void rn_dcqcn_defaults(struct rn_dcqcn_params *p, uint32_t line)
 {
-	/* The paper increases by 40 Mbit/s on a port of 40 Gbit/s, which is 1/1000 of
-	 * the port's rate.
+	/* The paper (see congestion.h) increases by 40 Mbit/s on a port of 40 Gbit/s,
+	 * which is 1/1000 of the port's rate.
 	 */
 	const uint32_t step = line / 1000 ? line / 1000 : 1;
 
@@ -407,9 +407,7 @@ void rn_cnp_receive(struct rn_qp *qp, rn_ns now)
 	if (!rn_dcqcn_notify(&qp->cc->rate, &qp->dev->cc, now))
 		return;
 	follow_rate(qp, now);
-	/* Time in which nothing was sent before the congestion must not allow a burst
-	 * now.
-	 */
+	/* A pause in sending before this congestion must not allow a burst now. */
 	if (qp->req.pace.next < now)
 		qp->req.pace.next = now;
 }

@@ -437,12 +437,13 @@ struct rn_qp {
 	uint32_t async_pending;
 	struct rn_list event_link;
 	struct rn_stats_qp *stats;
-	const struct rn_tallies *tallies; /* what counts completions, or NULL */
+	/* completion counters that count this QP's completions, or NULL */
+	const struct rn_tallies *tallies;
 	void *owner;
 };
 
-/* Counts a completion of @qp in the completion counters that count those of its kind, if
- * there are any.
+/* Counts a completion of @qp in the completion counter that @qp has for this kind of
+ * completion; does nothing if there is none.
  */
 void rn_qp_tally(const struct rn_qp *qp, enum rn_tally_kind kind,
 		 enum rn_wc_status status, uint32_t bytes);

@@ -308,9 +308,9 @@ static uint32_t burst_of(const struct rn_peer *peer)
 	return min_u32(BURST, peer->window / BURST_SHARE);
 }
 
-/* A burst is the bytes that a QP sends in one go. Returns the length of the present one
- * with another packet of @len bytes. If the burst is full, the packet begins a new one,
- * so the result is @len.
+/* Returns the length of @qp's present burst (the bytes that a QP sends in one go)
+ * including another packet of @len bytes. If the burst is full already, the packet begins
+ * a new one, so the result is @len.
  */
 static uint32_t burst_with(const struct rn_qp *qp, uint32_t len)
 {
@@ -562,10 +562,10 @@ static uint32_t lower_threshold(const struct rn_peer *peer, rn_ns now, uint32_t 
 {
 	bool again = peer->cuts > 0 && now - peer->cut_at < EPOCH &&
 		     peer->window < peer->threshold;
-	/* @again: the window still doubles, and there was a loss shortly before. Then
-	 * packets that were sent before that loss were probably still in the peer's
-	 * buffer, so the present size of the window says little about the size of the
-	 * buffer. The threshold is lowered by 1/8 only.
+	/* @again: the window was still doubling, and another loss had occurred shortly
+	 * before. Then packets that were sent before that other loss were probably still
+	 * in the peer's buffer, so the present size of the window says little about the
+	 * size of the buffer. The threshold is lowered by 1/8 only.
 	 */
 	uint32_t less = again ? peer->threshold - peer->threshold / 8
 			      : peer->window - peer->window / 4;

@@ -17,9 +17,9 @@
 enum {
 	RN_CAPTURE_COMMENT_MAX = 600,
 	/* DLT_LINUX_SLL (Linux cooked mode). RoCEv2 packets are captured without a
-	 * link-layer header. The header of this link type takes its place and says the
-	 * direction of a packet, even in a classic capture file. (Link type RAW would
-	 * not do: libpcap cannot read a file with two interfaces of that type.)
+	 * link-layer header. This link type has a header of its own, which says the
+	 * direction of a packet even in a classic capture file. (Link type RAW would not
+	 * do: libpcap cannot read a file with two interfaces of that type.)
 	 */
 	RN_CAPTURE_LINK_TYPE = 113,
 	RN_CAPTURE_LINK_HDR = 16,

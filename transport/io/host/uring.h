@@ -43,8 +43,8 @@ struct rn_uring *rn_uring_open(enum rn_uring_use use, unsigned entries, char *er
 			       size_t err_len);
 
 /* Close the queue. The kernel cancels pending requests some time later, and until then
- * they hold their descriptors open; so the caller should cancel those requests before
- * whose descriptors it wants to close. NULL is ignored.
+ * they hold their descriptors open. So before the caller closes a descriptor, it should
+ * cancel the requests for that descriptor. NULL is ignored.
  */
 void rn_uring_close(struct rn_uring *u);
 
