@@ -63,10 +63,11 @@ struct rn_device_options {
 	uint32_t mtu;	      /* bytes of payload of a packet: 256 .. 4096 [4096] */
 	uint32_t completions; /* completions that may wait to be polled [4096] */
 	uint32_t first_qpn;   /* number of the first queue pair, 2 .. 0xffffff [17] */
-	enum rn_device_congestion congestion; /* [off] */
+	/* what the device does with ECN marks and CNPs [off] */
+	enum rn_device_congestion congestion;
 	uint32_t line_kbps;   /* rate of the port in kbit/s, at most 4000000000 [10^7] */
 	bool credits;	      /* acknowledgements say how many receives are posted */
-	uint64_t reserved[4]; /* 0 */
+	uint64_t reserved[4]; /* must be 0 */
 };
 
 enum {
@@ -167,16 +168,17 @@ enum rn_device_state {
 	RN_DEVICE_FAILED = 6, /* all requests are completed with an error */
 };
 
-/* Members that are 0 have the default in brackets. */
+/* Properties of a new queue pair. A member that is 0 has the default in brackets. */
 struct rn_device_queue {
-	enum rn_device_type type; /* [RC] */
-	uint32_t qpn;		  /* 2 .. 0xffffff [the next one that is free] */
-	uint32_t sends;		  /* requests in the send queue, at most 16384 [64] */
-	uint32_t receives;	  /* receives in the receive queue, at most 16384 [64] */
+	enum rn_device_type type; /* type of the queue pair [RC] */
+	/* number of the queue pair, 2 .. 0xffffff [the next one that is free] */
+	uint32_t qpn;
+	uint32_t sends;	   /* requests in the send queue, at most 16384 [64] */
+	uint32_t receives; /* receives in the receive queue, at most 16384 [64] */
 	/* READs and atomics that may be outstanding in each direction, at most 128 [16]
 	 */
 	uint32_t reads;
-	uint64_t reserved[4]; /* 0 */
+	uint64_t reserved[4]; /* must be 0 */
 };
 
 /* Attributes of a connection, for rn_device_connect(). Each end must know the PSN with
@@ -198,8 +200,9 @@ struct rn_device_peer {
 	 * as a code of IBTA table 45, 1 .. 31 [12: 0.64 ms]
 	 */
 	uint8_t rnr_timer;
-	uint8_t traffic_class, hop_limit; /* [0, 64] */
-	uint64_t reserved[4];		  /* 0 */
+	/* of the packets that are sent; the defaults are [0] and [64] */
+	uint8_t traffic_class, hop_limit;
+	uint64_t reserved[4]; /* must be 0 */
 };
 
 /* Makes a queue pair in state RN_DEVICE_INIT and sets *@qpn to its number. Return: 0;
@@ -246,7 +249,7 @@ struct rn_device_request {
 	uint64_t remote; /* address at the peer, for all but SENDs */
 	uint64_t compare,
 		operand;      /* of atomics: operand is the swap value or the addend */
-	uint64_t reserved[4]; /* 0 */
+	uint64_t reserved[4]; /* must be 0 */
 };
 
 /* Posts a request. @request is copied; the memory that it names stays in use until the
@@ -289,7 +292,8 @@ struct rn_device_completion {
 	uint32_t len;		  /* bytes received or read; valid on success */
 	uint32_t immediate;
 	bool has_immediate;
-	uint32_t detail; /* why it failed, in more detail: rocin(7), vendor_err */
+	/* why the operation failed, in more detail: see vendor_err in rocin(7) */
+	uint32_t detail;
 };
 
 /* Fetches completions, at most @max, oldest first. Each request and each receive

@@ -94,10 +94,10 @@ struct rn_net_ops {
 	 */
 	int (*receive)(void *ctx, struct rn_rx *rx);
 
-	/* NULL if there is only one socket. Else returns the socket by which the next
-	 * super-packet of this flow to the process @dest_slot (low byte of its QPNs) will
-	 * be sent. The caller must send that super-packet before any other by this
-	 * socket.
+	/* The pointer is NULL if there is only one socket. Otherwise the function returns
+	 * the socket by which the next super-packet of this flow to the process
+	 * @dest_slot (low byte of its QPNs) will be sent. The caller must send that
+	 * super-packet before any other by this socket.
 	 */
 	struct rn_tx_socket (*tx_socket)(void *ctx, const struct rn_flow *flow,
 					 uint32_t sgid_index, uint32_t dest_slot);

@@ -121,9 +121,10 @@ enum rn_mtt_table {
 
 /* Knob nic.wqe: how a NIC gets the WQEs of a send queue. */
 enum rn_nic_wqe {
-	RN_WQE_GIVEN,	  /* "given": it gets them from the verbs call, without TLPs */
-	RN_WQE_FETCHED,	  /* "fetched": it reads them after a doorbell write */
-	RN_WQE_BLUEFLAME, /* "blueflame": a doorbell for one short WQE carries it */
+	RN_WQE_GIVEN,	/* "given": the NIC gets them from the verbs call, without TLPs */
+	RN_WQE_FETCHED, /* "fetched": the NIC reads them after a doorbell write */
+	/* "blueflame": as "fetched", but a doorbell for one short WQE carries it */
+	RN_WQE_BLUEFLAME,
 };
 
 /* Knob cpu: memory model of the CPU; only used to explore litmus tests. */
@@ -307,7 +308,9 @@ struct rn_pcie_move {
 	uint64_t addr; /* address of the data */
 	/* Times of the TLP's issue and of this move: CLOCK_MONOTONIC in ns. */
 	uint64_t issued, when;
-	/* Rule that allowed it to overtake; NULL: it was the first in its queue. */
+	/* Rule that allowed the TLP to overtake another; NULL: the TLP was the first in
+	 * its queue.
+	 */
 	const char *rule;
 	uint32_t len, stream, msg;
 	uint16_t index; /* index in the table of pending TLPs */
