@@ -18,6 +18,9 @@ fi
 [ "$(id -u)" = 0 ] || skip 'network namespaces and huge pages need root'
 if [ "$1" = huge ]; then
 	reserved=/proc/sys/vm/nr_hugepages
+	# Huge pages belong to the machine, and another check may run beside this one.
+	exec {turn}<$reserved
+	flock "$turn"
 	before=$(cat $reserved)
 	own_cleanup() { echo "$before" >$reserved; }
 	echo $((before + 16)) >$reserved

@@ -18,7 +18,9 @@ find "$work/suite" -name '*.gz' -exec gunzip {} +
 # The same holds for acknowledgements: a READ whose data waited for the thread of the PCIe layer
 # ran out of retries (2 s) at load 60.
 find "$work/suite" -name '*.py' -exec sed -i \
-	-e 's/^POLL_CQ_TIMEOUT = .*/POLL_CQ_TIMEOUT = 300/' -e 's/\(Barrier(.*timeout=\)15)/\1300)/' {} +
+	-e 's/^\(POLL_CQ\|PORT_STATE\)_TIMEOUT = .*/\1_TIMEOUT = 300/' \
+	-e 's/polling_timeout = 10$/polling_timeout = 300/' \
+	-e 's/\(Barrier(.*timeout=\)15)/\1300)/' -e 's/repeat_times=150 /repeat_times=3000 /' {} +
 
 # pyverbs WHERE NETDEV KNOBS OPTION...: the whole suite, at one place and in one mode. Words
 # in $prefix come before the command (nsenter, ...).
