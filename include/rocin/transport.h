@@ -175,6 +175,14 @@ void rn_dev_peer_holds(struct rn_dev *dev, rn_ns now, const struct rn_gid *gid,
 void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result);
 
+/* Replaces the functions by which the device accesses memory, its context and before_ack
+ * (struct rn_dev_cfg). No operation may be under way. Return: 0; -EBUSY: the device is
+ * recorded, or one set of functions may answer PENDING and the other never does, so that
+ * queue pairs would have to be made anew.
+ */
+int rn_dev_set_memory(struct rn_dev *dev, const struct rn_mem_ops *mem, void *mem_ctx,
+		      void (*before_ack)(void *mem_ctx, uint32_t qpn));
+
 /* Reports that the device has lost its access to the network for good: every QP that is
  * not in RESET goes to ERR, as by rn_qp_modify(), with flush completions.
  */

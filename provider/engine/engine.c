@@ -309,11 +309,27 @@ static int open_pcie(struct rnp_engine *e, const char *ibdev, char *err, size_t 
 		.arg = e,
 		.counter = &e->stats.page->counter[RN_STAT_PCIE_DOORBELLS],
 	};
+	int rc;
 
 	static_assert(RN_STAT_PCIE_MTT_MISSES - RN_STAT_PCIE_DOORBELLS + 1 ==
 			      RN_HOST_COUNTERS,
 		      "the counters of the hierarchy lie side by side");
-	return rnp_pcie_open(&e->pcie, e->set.pcie, &cfg, err, err_len);
+	rc = rnp_pcie_open(&e->pcie, e->set.pcie, &cfg, err, err_len);
+	if (!rc)
+		rnp_pcie_open_cuda(&e->pcie, wake_for_memory, e);
+	return rc;
+}
+
+int rnp_engine_join_cuda(struct rnp_engine *e)
+{
+	int cancel, rc;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rnp_engine_lock(e);
+	rc = rnp_pcie_join_cuda(&e->pcie, e->dev, wake_for_memory, e);
+	rnp_engine_unlock(e);
+	pthread_setcancelstate(cancel, NULL);
+	return rc;
 }
 
 void rnp_engine_close_raw(struct rnp_engine *e)

@@ -120,6 +120,10 @@ rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
  */
 void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
+/* Gives the device access to memory of real GPUs, see rnp_pcie_join_cuda(). The engine lock
+ * is not held.
+ */
+int rnp_engine_join_cuda(struct rnp_engine *e);
 /* Returns the persona (ROCIN_AS): the device of another maker whose limits this device
  * has. NULL: the device has its own limits.
  */

@@ -9,7 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rocin/transport.h"
 #include "transport/io/host/log.h"
+
+static void close_cuda(struct rnp_pcie *p)
+{
+	if (p->cuda)
+		rn_cuda_detach(p->cuda);
+	p->cuda = NULL;
+}
 
 #ifdef RN_NO_PCIE
 
@@ -27,7 +35,7 @@ int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
 
 void rnp_pcie_close(struct rnp_pcie *p)
 {
-	(void)p;
+	close_cuda(p);
 }
 
 int rnp_pcie_dmabuf(int fd, uint64_t offset, uint64_t len, rn_iova *addr)
@@ -131,6 +139,7 @@ void rnp_pcie_close(struct rnp_pcie *p)
 	if (p->nic)
 		p->api->detach(p->nic);
 	p->nic = NULL;
+	close_cuda(p);
 }
 
 int rnp_pcie_dmabuf(int fd, uint64_t offset, uint64_t len, rn_iova *addr)
@@ -155,3 +164,26 @@ rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p)
 }
 
 #endif /* RN_NO_PCIE */
+
+/* ----------------------------------------------------------------------- real GPUs */
+void rnp_pcie_open_cuda(struct rnp_pcie *p, void (*wake)(void *arg), void *arg)
+{
+	if (!rnp_pcie_is_on(p) && rn_cuda_is_loaded())
+		p->cuda = rn_cuda_attach(wake, arg);
+}
+
+int rnp_pcie_join_cuda(struct rnp_pcie *p, struct rn_dev *dev, void (*wake)(void *arg),
+		       void *arg)
+{
+	int rc;
+
+	if (p->cuda || rnp_pcie_is_on(p))
+		return 0;
+	p->cuda = rn_cuda_attach(wake, arg);
+	if (!p->cuda)
+		return -ENOMEM;
+	rc = rn_dev_set_memory(dev, &rn_cuda_waiting_ops, p->cuda, rn_cuda_settle);
+	if (rc)
+		close_cuda(p);
+	return rc;
+}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* pcie.h - calls of a device into the simulated PCIe hierarchy, which is a library of its
- * own (rocin/host_api.h).
+ * own (rocin/host_api.h), and to real GPUs (transport/io/cuda).
+ *
+ * A device reaches memory of real GPUs by itself, or by the hierarchy if it is attached
+ * to that: then writes to GPUs are late, too.
  *
  * The library is loaded if ROCIN_PCIE is set, and used if it is in the process already.
  * Without it the functions here cost one test; in a build with RN_NO_PCIE they cost
@@ -13,15 +16,22 @@
 #define RNP_PCIE_H
 
 #include "rocin/host_api.h"
+#include "transport/io/cuda/cuda.h"
 
-/* Connection of a device to the simulated PCIe hierarchy; does not change while the
- * device is open.
+struct rn_dev;
+
+/* What lies between a device and memory. Does not change while the device is open, except
+ * for @cuda.
  */
 struct rnp_pcie {
 	/* functions of the library; NULL: it is not loaded */
 	const struct rn_host_api *api;
 	/* the device in the hierarchy; NULL: it is not attached */
 	struct rn_host_nic *nic;
+	/* how the device reaches memory of real GPUs by itself; NULL: not at all. Guarded
+	 * by the engine lock.
+	 */
+	struct rn_cuda_nic *cuda;
 };
 
 /**
@@ -40,9 +50,9 @@ struct rnp_pcie {
 int rnp_pcie_open(struct rnp_pcie *p, const char *knobs,
 		  const struct rn_host_nic_cfg *cfg, char *err, size_t err_len);
 
-/* Completes the memory accesses that are under way, and detaches the device. After that
- * the library does not call @cfg.wake any more. Does nothing if the device is not
- * attached.
+/* Completes the memory accesses that are under way, and detaches the device, also from
+ * real GPUs. After that nobody calls @cfg.wake any more. Does nothing if the device is
+ * not attached.
  */
 void rnp_pcie_close(struct rnp_pcie *p);
 
@@ -63,6 +73,20 @@ int rnp_pcie_dmabuf(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
 typedef void rnp_before_ack_fn(void *mem_ctx, uint32_t qpn);
 rnp_before_ack_fn *rnp_pcie_before_ack(const struct rnp_pcie *p);
 
+/* Gives a device access to memory of real GPUs if the CUDA driver is in the process.
+ * @wake and @arg: as in struct rn_host_nic_cfg. Does nothing if the device is attached to
+ * the hierarchy.
+ */
+void rnp_pcie_open_cuda(struct rnp_pcie *p, void (*wake)(void *arg), void *arg);
+
+/* The same for a device that was opened before the CUDA driver came into the process. Its
+ * queue pairs have no memory for accesses that end later, so it waits for each access to
+ * a GPU. The engine lock is held. Return: 0, also if the device has access already;
+ * -errno.
+ */
+int rnp_pcie_join_cuda(struct rnp_pcie *p, struct rn_dev *dev, void (*wake)(void *arg),
+		       void *arg);
+
 static inline bool rnp_pcie_is_on(const struct rnp_pcie *p)
 {
 #ifdef RN_NO_PCIE
@@ -81,12 +105,20 @@ static inline const struct rn_pcie_knobs *rnp_pcie_knobs(const struct rnp_pcie *
 	return rnp_pcie_is_on(p) ? p->api->knobs() : NULL;
 }
 
+/* May accesses of memory be under way, which end later? */
+static inline bool rnp_pcie_is_busy(const struct rnp_pcie *p)
+{
+	return rnp_pcie_is_on(p) || (p->cuda && rn_cuda_is_busy(p->cuda));
+}
+
 static inline unsigned rnp_pcie_collect(const struct rnp_pcie *p,
 					void (*done)(void *arg, uint64_t tag,
 						     enum rn_mem_result result),
 					void *arg)
 {
-	return rnp_pcie_is_on(p) ? p->api->collect(p->nic, done, arg) : 0;
+	if (rnp_pcie_is_on(p))
+		return p->api->collect(p->nic, done, arg);
+	return p->cuda ? rn_cuda_collect(p->cuda, done, arg) : 0;
 }
 
 static inline void rnp_pcie_polled_empty(const struct rnp_pcie *p, rn_iova ring)
@@ -106,6 +138,8 @@ static inline void rnp_pcie_drain(const struct rnp_pcie *p, uint32_t qpn)
 {
 	if (rnp_pcie_is_on(p))
 		p->api->drain(p->nic, qpn);
+	else if (p->cuda)
+		rn_cuda_drain(p->cuda);
 }
 
 static inline int rnp_pcie_region_add(const struct rnp_pcie *p, uint32_t key,

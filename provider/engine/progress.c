@@ -322,7 +322,7 @@ unsigned rnp_engine_step(struct rnp_engine *e, rn_ns now, unsigned drain,
 		rnp_engine_take_events(e);
 		return 0;
 	}
-	if (rnp_pcie_is_on(&e->pcie))
+	if (rnp_pcie_is_busy(&e->pcie))
 		collect_memory(e, now);
 	/* The packet that stops the expired timer may wait in a ring, so all rings are
 	 * read first.
@@ -475,7 +475,7 @@ static unsigned serve_sockets(struct rnp_engine *e, rn_ns now, enum rnp_acks ack
 
 	look_everywhere(e);
 	found = rnp_engine_step(e, now, RNP_DRAIN_BACKGROUND, acks);
-	if (found > 0 && rnp_pcie_is_on(&e->pcie))
+	if (found > 0 && rnp_pcie_is_busy(&e->pcie))
 		move_memory(e, now);
 	rnp_progress_deadline(e, now);
 	return found;
@@ -549,7 +549,7 @@ static bool is_settled(struct rnp_engine *e, rn_ns now)
 {
 	const struct rnp_wire *w = &e->wire;
 
-	return w->local && !rnp_pcie_is_on(&e->pcie) && !w->capture && !w->fault &&
+	return w->local && !rnp_pcie_is_busy(&e->pcie) && !w->capture && !w->fault &&
 	       !rnp_wire_has_file(w) && !e->raw.raw && !e->is_blocked &&
 	       e->policy.batching.held == 0 && rnp_tx_batch_is_empty(&e->batch) &&
 	       !rn_udp_holds(w->udp) && !rn_dev_has_packets(e->dev, RN_TX_ALL) &&
@@ -691,7 +691,7 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 {
 	bool ended = false;
 
-	if (!rnp_pcie_is_on(&e->pcie))
+	if (!rnp_pcie_is_busy(&e->pcie))
 		return false;
 	for (;;) {
 		rnp_pcie_drain(&e->pcie, qpn);

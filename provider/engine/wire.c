@@ -202,6 +202,11 @@ void rnp_set_memory(struct rn_dev_cfg *cfg, const struct rnp_pcie *pcie)
 	cfg->mem = rnp_pcie_is_on(pcie) ? pcie->api->mem : &rn_mem_direct_ops;
 	cfg->mem_ctx = pcie->nic;
 	cfg->before_ack = rnp_pcie_before_ack(pcie);
+	if (pcie->cuda) {
+		cfg->mem = &rn_cuda_ops;
+		cfg->mem_ctx = pcie->cuda;
+		cfg->before_ack = rn_cuda_settle;
+	}
 }
 
 /* --------------------------------------------------------------------------- path MTU */

@@ -17,9 +17,14 @@
 #define COMPLETE_TREE_HAS "sys/class/infiniband_verbs/abi_version"
 
 static const char *const prefixes[] = {
-	"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
-	"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
-	"/sys/class/misc/rdma_cm",   "/sys/devices/virtual/rocin",
+	"/sys/class/infiniband",
+	"/sys/class/infiniband_verbs",
+	"/sys/class/infiniband_mad",
+	"/sys/class/infiniband_cm",
+	"/sys/class/misc/rdma_cm",
+	"/sys/devices/virtual/rocin",
+	"/sys/module/nvidia_peermem",
+	"/sys/kernel/mm/memory_peers",
 	"/dev/infiniband",
 };
 

@@ -119,6 +119,27 @@ static void leave(struct writer *w)
 	w->base[0] = '\0';
 }
 
+/* The modules by which kernels let NICs reach memory of GPUs. Programs such as NCCL and
+ * UCX look for the files of their versions before they register such memory, which
+ * Rocin's devices take.
+ */
+static void peer_memory(struct writer *w)
+{
+	static const char *const dirs[] = {
+		"sys/module",
+		"sys/module/nvidia_peermem",
+		"sys/kernel",
+		"sys/kernel/mm",
+		"sys/kernel/mm/memory_peers",
+		"sys/kernel/mm/memory_peers/nv_mem",
+	};
+
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(dirs); i++)
+		dir(w, dirs[i]);
+	file(w, "sys/module/nvidia_peermem/version", "%s\n", ROCIN_VERSION);
+	file(w, "sys/kernel/mm/memory_peers/nv_mem/version", "%s\n", ROCIN_VERSION);
+}
+
 /* Calls @visit for the entries that do not depend on devices. Entries come in a fixed
  * order, each directory before its contents; the first result of @visit that is not 0
  * ends the visit.
@@ -143,6 +164,7 @@ static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 	file(&w, "sys/class/misc/rdma_cm/abi_version", "4\n");
 	file(&w, "sys/class/misc/rdma_cm/dev", "%d:%d\n", RNK_CM_MAJOR, RNK_CM_MINOR);
 	symlink_to(&w, "dev/infiniband/rdma_cm", "/dev/null");
+	peer_memory(&w);
 	return w.rc;
 }
 

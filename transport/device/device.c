@@ -441,7 +441,18 @@ void rn_dev_expire(struct rn_dev *dev, rn_ns now)
 	rn_cq_fire_due(dev, now);
 }
 
-/* ---------------------------------------------- ends of memory operations */
+/* ---------------------------------------------- memory, and ends of its operations */
+int rn_dev_set_memory(struct rn_dev *dev, const struct rn_mem_ops *mem, void *mem_ctx,
+		      void (*before_ack)(void *mem_ctx, uint32_t qpn))
+{
+	if (dev->hook || mem->always_done != dev->cfg.mem->always_done)
+		return -EBUSY;
+	dev->cfg.mem = mem;
+	dev->cfg.mem_ctx = mem_ctx;
+	dev->cfg.before_ack = before_ack;
+	return 0;
+}
+
 void rn_dev_mem_done(struct rn_dev *dev, rn_ns now, uint64_t tag,
 		     enum rn_mem_result result)
 {

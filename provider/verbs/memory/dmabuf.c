@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* dmabuf.c - memory regions whose memory a file descriptor names (ibv_reg_dmabuf_mr()).
  *
- * If the descriptor is of a simulated GPU, the PCIe layer says where its memory is. Any
- * other descriptor must be one that can be mapped (a memfd, a dma-buf whose exporter
- * allows it), and is mapped as long as the region exists.
+ * If the descriptor is of a simulated GPU, the PCIe layer says where its memory is. Other
+ * descriptors are mapped as long as the region exists (a memfd, a dma-buf whose exporter
+ * allows it). One that cannot be mapped may be that of a real GPU: nothing tells which
+ * memory it is of, but programs pass the address in the GPU as the address of the region.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -35,10 +36,11 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 	const uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 
 	/* Programs pass -1 to ask whether dma-bufs of real GPUs can be registered. They
-	 * cannot, and EOPNOTSUPP says so.
+	 * can if the CUDA driver is in the process: EBADF says so, and EOPNOTSUPP that
+	 * they cannot.
 	 */
 	if (w->fd < 0)
-		return -EOPNOTSUPP;
+		return rn_cuda_is_loaded() ? -EBADF : -EOPNOTSUPP;
 	if (access & ~known || (iova & in_page) != (w->offset & in_page))
 		return -EINVAL;
 	if (w->len == 0 || w->offset + w->len < w->offset)
@@ -59,18 +61,22 @@ static int64_t size_of(int fd)
 	return S_ISREG(st.st_mode) && st.st_size ? st.st_size : lseek(fd, 0, SEEK_END);
 }
 
-static int map_window(struct window *w)
+static int check_size(const struct window *w)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t before = w->offset % page;
-	int prot = w->writes ? PROT_READ | PROT_WRITE : PROT_READ;
 	int64_t size = size_of(w->fd);
 
 	if (size < 0)
 		/* @fd is a pipe, a socket or the like, which has no size */
 		return size == -EBADF ? -EBADF : -EINVAL;
-	if (w->offset + w->len > (uint64_t)size)
-		return -EINVAL;
+	return w->offset + w->len > (uint64_t)size ? -EINVAL : 0;
+}
+
+static int map_window(struct window *w)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t before = w->offset % page;
+	int prot = w->writes ? PROT_READ | PROT_WRITE : PROT_READ;
+
 	w->map_len = before + w->len;
 	w->map = mmap(NULL, w->map_len, prot, MAP_SHARED, w->fd,
 		      (off_t)(w->offset - before));
@@ -82,11 +88,22 @@ static int map_window(struct window *w)
 	return 0;
 }
 
-static int locate_window(struct window *w)
+static int locate_window(struct rnp_context *ctx, struct window *w, uint64_t iova)
 {
-	int rc = rnp_pcie_dmabuf(w->fd, w->offset, w->len, &w->addr);
+	int on_gpu, rc = rnp_pcie_dmabuf(w->fd, w->offset, w->len, &w->addr);
 
-	return rc == -ENOENT ? map_window(w) : rc;
+	if (rc != -ENOENT)
+		return rc;
+	rc = check_size(w);
+	if (rc)
+		return rc;
+	rc = map_window(w);
+	if (!rc)
+		return 0;
+	on_gpu = rnp_mr_join_gpu(ctx, iova, w->len, &w->addr);
+	if (on_gpu < 0)
+		return on_gpu;
+	return on_gpu ? 0 : rc;
 }
 
 static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint64_t iova,
@@ -97,11 +114,12 @@ static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint6
 		.length = w->len,
 		.access = access,
 	};
+	struct rnp_context *ctx = to_rnp_context(pd->context);
 	struct rnp_mr *mr;
 
 	*rc = check_window(w, iova, access);
 	if (!*rc)
-		*rc = locate_window(w);
+		*rc = locate_window(ctx, w, iova);
 	if (*rc)
 		return NULL;
 	attr.iova_base = w->addr;
@@ -109,8 +127,10 @@ static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint6
 	if (mr) {
 		mr->map = w->map;
 		mr->map_len = w->map_len;
-	} else if (w->map) {
-		munmap(w->map, w->map_len);
+	} else {
+		rnp_mr_leave_gpu(w->addr);
+		if (w->map)
+			munmap(w->map, w->map_len);
 	}
 	return mr;
 }

@@ -146,15 +146,15 @@ void rnp_pages_expect(const void *addr, size_t len)
  */
 static uint64_t pages_to_pin(const struct rn_mr_attr *attr)
 {
-	if (attr->access & RN_ACCESS_ON_DEMAND)
+	if (attr->access & RN_ACCESS_ON_DEMAND || rn_cuda_is_alias(attr->iova_base))
 		return 0;
 	return rnp_pin_pages(attr->iova_base, attr->length);
 }
 
 /* Does, in the kernel's order, what a registration does to pages: checks the access
  * flags, counts @pages as pinned, and faults in the pages of the region (none with
- * on-demand paging). Returns 0, or -errno if such a region cannot exist; nothing is
- * counted then.
+ * on-demand paging, or in a GPU). Returns 0, or -errno if such a region cannot exist;
+ * nothing is counted then.
  */
 static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64_t pages)
 {
@@ -163,7 +163,8 @@ static int pin_pages(struct rnp_engine *e, const struct rn_mr_attr *attr, uint64
 
 	if (!rc)
 		rc = rnp_engine_pin(e, pages);
-	if (rc || (attr->access & RN_ACCESS_ON_DEMAND))
+	if (rc || (attr->access & RN_ACCESS_ON_DEMAND) ||
+	    rn_cuda_is_alias(attr->iova_base))
 		return rc;
 	rc = rnp_pages_populate(rnp_pages_pointer(attr->iova_base),
 				attr->length ? attr->length : 1,
@@ -239,7 +240,7 @@ static int enter_device(struct rnp_engine *e, struct rnp_mr *mr,
 	/* rc 1 means that the memory is in a simulated device such as a GPU */
 	if (rc < 0)
 		return rc;
-	mr->is_on_gpu = rc > 0;
+	mr->is_on_gpu = rc > 0 || rn_cuda_is_alias(attr->iova_base);
 	rn_dev_add_mr(rnp_engine_dev(e), &mr->core);
 	return 0;
 }
@@ -369,6 +370,29 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 	return mr;
 }
 
+int rnp_mr_join_gpu(struct rnp_context *ctx, uint64_t addr, uint64_t len, rn_iova *alias)
+{
+	int rc;
+
+	if (rnp_pcie_is_on(rnp_engine_pcie(ctx->engine)))
+		return 0;
+	rc = rn_cuda_region_add(addr, len, alias);
+	if (rc <= 0)
+		return rc;
+	rc = rnp_engine_join_cuda(ctx->engine);
+	if (!rc)
+		return 1;
+	rn_cuda_region_remove(*alias);
+	*alias = addr;
+	return rc;
+}
+
+void rnp_mr_leave_gpu(rn_iova addr)
+{
+	if (rn_cuda_is_alias(addr))
+		rn_cuda_region_remove(addr);
+}
+
 struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 			  int access)
 {
@@ -384,9 +408,13 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 
 	if (!rc)
 		rc = -rnp_persona_check_mr(rnp_engine_persona(ctx->engine), attr.access);
-	mr = rc ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
-	if (!mr)
+	if (!rc)
+		rc = rnp_mr_join_gpu(ctx, attr.iova_base, length, &attr.iova_base);
+	mr = rc < 0 ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
+	if (!mr) {
+		rnp_mr_leave_gpu(attr.iova_base);
 		errno = -rc;
+	}
 	return mr ? &mr->base.ibv_mr : NULL;
 }
 
@@ -401,6 +429,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	if (rnp_engine_settle(ctx->engine, 0))
 		rnp_engine_kick(ctx->engine);
 	leave_device(ctx->engine, mr);
+	rnp_mr_leave_gpu(mr->core.iova_base);
 	set_pinned(ctx->engine, mr, 0);
 	rnp_engine_forget(ctx->engine, mr->record);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);
@@ -499,7 +528,9 @@ static struct rnp_mr *find_changeable(const struct rnp_context *ctx,
 {
 	struct rnp_mr *mr = rnp_handle_find(ctx, RNP_KIND_MR, base);
 
-	return mr && is_of_program(mr) && !mr->origin && !mr->gone ? mr : NULL;
+	if (!mr || !is_of_program(mr) || mr->origin || mr->gone)
+		return NULL;
+	return rn_cuda_is_alias(mr->core.iova_base) ? NULL : mr;
 }
 
 /* Stores in *@attr the attributes that the region would have if it were changed now, and

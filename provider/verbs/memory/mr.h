@@ -166,6 +166,12 @@ int rnp_rereg_mr(struct rnp_abi_mr *base, int flags, struct ibv_pd *pd, void *ad
 		 size_t length, int access);
 struct ibv_mr *rnp_alloc_null_mr(struct ibv_pd *pd);
 int rnp_dereg_mr(struct rnp_abi_mr *base);
+/* Registers memory of a real GPU with the GPU, and gives the device access to it. @alias:
+ * out, the address by which the device reaches it. Return: as rn_cuda_region_add().
+ */
+int rnp_mr_join_gpu(struct rnp_context *ctx, uint64_t addr, uint64_t len, rn_iova *alias);
+/* Undoes that; does nothing if the device reaches other memory at @addr. */
+void rnp_mr_leave_gpu(rn_iova addr);
 /* Removes the region from the device. The memory of its handle remains. The engine lock
  * is held. The functions rnp_*_detach() of other objects do likewise.
  */
