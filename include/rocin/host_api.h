@@ -23,7 +23,7 @@ struct rn_host_nic;
  * meaning of their members. A device refuses a library with another number.
  */
 enum {
-	RN_HOST_API_VERSION = 5
+	RN_HOST_API_VERSION = 6
 };
 
 #define RN_HOST_API_SYMBOL "rn_host_api"
@@ -157,6 +157,15 @@ struct rn_host_api {
 	 * -ENOMEM: not reachable through the BAR.
 	 */
 	int (*dmabuf)(int fd, uint64_t offset, uint64_t len, rn_iova *addr);
+
+	/* Registers memory of a real GPU, which a CUDA driver in this process knows.
+	 * *@alias: out, the address by which the NIC accesses byte @addr. Return: 1; 0:
+	 * it is not such memory; -errno. A region of it is registered by region_add(),
+	 * too.
+	 */
+	int (*real_add)(rn_iova addr, uint64_t len, rn_iova *alias);
+	/* Undoes that. Accesses that are on their way there are performed first. */
+	void (*real_remove)(rn_iova alias);
 
 	/* Registers a region, and checks that [@addr, @addr + @len) may be accessed with
 	 * these RN_ACCESS_* flags. If the user has declared this memory to be device

@@ -154,6 +154,18 @@ static inline void rnp_pcie_region_remove(const struct rnp_pcie *p, uint32_t key
 		p->api->region_remove(p->nic, key);
 }
 
+/* The next two functions may be called only if rnp_pcie_is_on(). */
+static inline int rnp_pcie_real_add(const struct rnp_pcie *p, rn_iova addr, uint64_t len,
+				    rn_iova *alias)
+{
+	return p->api->real_add(addr, len, alias);
+}
+
+static inline void rnp_pcie_real_remove(const struct rnp_pcie *p, rn_iova alias)
+{
+	p->api->real_remove(alias);
+}
+
 static inline int rnp_pcie_dm_add(const struct rnp_pcie *p, rn_iova addr, uint64_t len)
 {
 	return rnp_pcie_is_on(p) ? p->api->dm_add(p->nic, addr, len) : 0;

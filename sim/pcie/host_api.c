@@ -2,12 +2,15 @@
 /* host_api.c - the functions that librocin-gpu.so offers to the plugin; see
  * rocin/host_api.h.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "rocin/mr.h"
 #include "sim/pcie/gpu/gpu_internal.h"
 #include "sim/pcie/host/host_internal.h"
 #include "sim/pcie/sanitizer/sanitize.h"
+#include "transport/io/cuda/cuda.h"
+#include "transport/io/host/log.h"
 #include "transport/io/memory/mem_guard.h"
 
 /* Returns true if the simulation with these knobs changes nothing: memory is written as
@@ -29,6 +32,23 @@ static const struct rn_pcie_knobs *api_knobs(void)
 	return h && !is_strict(rn_host_knobs(h)) ? rn_host_knobs(h) : NULL;
 }
 
+/* What watches pages of the program may meet a fault inside the CUDA driver, which holds
+ * locks of its own then, so that no copy could be asked for.
+ */
+static int api_real_add(rn_iova addr, uint64_t len, rn_iova *alias)
+{
+	int rc = rn_gpu_real_add(addr, len, alias);
+
+	if (rc <= 0 || !rn_sanitize_is_on())
+		return rc;
+	rn_gpu_real_remove(*alias);
+	rn_log(RN_LOG_ERROR,
+	       "memory of a real GPU cannot be registered with --sanitize, or with "
+	       "hold=event, which --pcie=adversarial means: say "
+	       "--pcie=adversarial,hold=1ms");
+	return -EOPNOTSUPP;
+}
+
 static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access)
 {
@@ -36,6 +56,8 @@ static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 	 * library's handler in front of it again.
 	 */
 	(void)rn_guard_install();
+	if (rn_cuda_is_alias(addr))
+		return 1;
 	int rc = rn_gpu_region_add(nic, key, addr, len, access);
 
 	/* The program may change the pages of an on-demand region at any time, so the
@@ -66,6 +88,8 @@ static void api_region_remove(struct rn_host_nic *nic, uint32_t key)
 	.settle_acked = rn_host_settle_acked, \
 	.drain = rn_host_drain, \
 	.dmabuf = rn_gpu_dmabuf_find, \
+	.real_add = api_real_add, \
+	.real_remove = rn_gpu_real_remove, \
 	.region_add = api_region_add, \
 	.dm_add = rn_host_dm_add, \
 	.dm_remove = rn_host_dm_remove, \

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gpu_verbs.c - memory of GPUs in verbs, between two queue pairs of one process.
  *
- * usage: gpu_verbs [early|late] [MIB]
+ * usage: gpu_verbs [early|late [MIB [flush]]]
  *
  * With "early" the CUDA driver is in the process before the device is opened, with "late"
- * only when memory is registered. MIB: length of the large transfers. Prints a line for
- * each check; the last line is "gpu_verbs: ok".
+ * only when memory is registered. MIB: length of the large transfers. With
+ * "flush" writes are flushed by a read before the GPU is looked at, as they may be late
+ * with the PCIe layer. Prints a line for each check; the last line is "gpu_verbs: ok".
  */
 #include <fcntl.h>
 #include <time.h>
@@ -22,6 +23,7 @@ enum {
 
 static struct cuda_api cu;
 static struct loop loop;
+static int flushes; /* writes are flushed before the GPU is looked at */
 
 #define CU(call) EXPECT((call) == 0)
 
@@ -97,24 +99,6 @@ static void set_gpu(cu_ptr at, size_t len, unsigned seed)
 	free(p);
 }
 
-static void check_gpu(const char *what, cu_ptr at, size_t len, unsigned seed)
-{
-	uint8_t *p = malloc(len);
-
-	EXPECT(p);
-	CU(cu.to_host(p, at, len));
-	compare(what, p, len, seed);
-	free(p);
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 static enum ibv_wc_status request(enum ibv_wr_opcode op, void *local, size_t len,
 				  const struct ibv_mr *lmr, const void *remote,
 				  const struct ibv_mr *rmr)
@@ -129,6 +113,43 @@ static enum ibv_wc_status request(enum ibv_wr_opcode op, void *local, size_t len
 	};
 
 	return loop_run(&loop, &r, NULL);
+}
+
+/* Reads a byte of the region: a read pushes the writes of the NIC before it. Programs
+ * need that where writes may be late; only with "flush" it is done.
+ */
+static void flush(cu_ptr at, const struct ibv_mr *mr)
+{
+	static uint8_t byte;
+	struct ibv_mr *mine;
+
+	if (!flushes)
+		return;
+	mine = ibv_reg_mr(loop.pd, &byte, 1, ACCESS);
+	EXPECT(mine);
+	EXPECT(request(IBV_WR_RDMA_READ, &byte, 1, mine, pointer(at), mr) ==
+	       IBV_WC_SUCCESS);
+	EXPECT(!ibv_dereg_mr(mine));
+}
+
+static void check_gpu(const char *what, const struct ibv_mr *mr, cu_ptr at, size_t len,
+		      unsigned seed)
+{
+	uint8_t *p = malloc(len);
+
+	EXPECT(p);
+	flush(at, mr);
+	CU(cu.to_host(p, at, len));
+	compare(what, p, len, seed);
+	free(p);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 static void say(const char *what, size_t len, double since)
@@ -153,13 +174,14 @@ static void transfers(size_t len)
 	EXPECT(request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(b.gpu),
 		       b.gpu_mr) == IBV_WC_SUCCESS);
 	say("WRITE cpu to gpu", len, t);
-	check_gpu("WRITE to gpu", b.gpu, len, 1);
+	check_gpu("WRITE to gpu", b.gpu_mr, b.gpu, len, 1);
 
 	set_gpu(a.gpu, len, 2);
 	t = now();
 	EXPECT(request(IBV_WR_RDMA_WRITE, pointer(a.gpu), len, a.gpu_mr, b.cpu,
 		       b.cpu_mr) == IBV_WC_SUCCESS);
 	say("WRITE gpu to cpu", len, t);
+	flush((uintptr_t)b.cpu, b.cpu_mr);
 	compare("WRITE from gpu", b.cpu, len, 2);
 
 	set_gpu(a.gpu, len, 3);
@@ -167,7 +189,7 @@ static void transfers(size_t len)
 	EXPECT(request(IBV_WR_RDMA_WRITE, pointer(a.gpu), len, a.gpu_mr, pointer(b.gpu),
 		       b.gpu_mr) == IBV_WC_SUCCESS);
 	say("WRITE gpu to gpu", len, t);
-	check_gpu("WRITE between gpus", b.gpu, len, 3);
+	check_gpu("WRITE between gpus", b.gpu_mr, b.gpu, len, 3);
 
 	set_gpu(b.gpu, len, 4);
 	t = now();
@@ -181,7 +203,7 @@ static void transfers(size_t len)
 	EXPECT(request(IBV_WR_RDMA_READ, pointer(a.gpu), len, a.gpu_mr, b.cpu,
 		       b.cpu_mr) == IBV_WC_SUCCESS);
 	say("READ cpu to gpu", len, t);
-	check_gpu("READ into gpu", a.gpu, len, 5);
+	check_gpu("READ into gpu", a.gpu_mr, a.gpu, len, 5);
 	unmake(&a);
 	unmake(&b);
 }
@@ -206,7 +228,7 @@ static void messages(size_t len)
 		loop_post_recv(&loop, pointer(b.gpu), (uint32_t)len, b.gpu_mr->lkey);
 		EXPECT(loop_run(&loop, &r, &wc) == IBV_WC_SUCCESS);
 		EXPECT(wc.status == IBV_WC_SUCCESS && wc.byte_len == len);
-		check_gpu("SEND", b.gpu, len, 100 + i);
+		check_gpu("SEND", b.gpu_mr, b.gpu, len, 100 + i);
 	}
 	printf("%-24s %9zu bytes, 20 of them ok\n", "SEND gpu to gpu", len);
 	unmake(&a);
@@ -254,7 +276,9 @@ static void flags_in_order(void)
 		EXPECT(!ibv_post_send(loop.qp[0], wr, &bad));
 		while (*flag != (uint8_t)i && !n)
 			n = ibv_poll_cq(loop.cq, 1, &wc);
-		check_gpu("WRITE before a flag", b.gpu, len - 1, i);
+		while (flushes && !n)
+			n = ibv_poll_cq(loop.cq, 1, &wc);
+		check_gpu("WRITE before a flag", b.gpu_mr, b.gpu, len - 1, i);
 		while (!n)
 			n = ibv_poll_cq(loop.cq, 1, &wc);
 		EXPECT(n == 1 && wc.status == IBV_WC_SUCCESS);
@@ -278,11 +302,13 @@ static void atomics(void)
 		memcpy(&found, a.cpu, 8);
 		EXPECT(found == 40 + i);
 	}
+	flush(b.gpu + 8, b.gpu_mr);
 	CU(cu.to_host(&value, b.gpu + 8, sizeof(value)));
 	EXPECT(value == 43);
 	/* the value found goes into memory of the GPU, too */
 	EXPECT(request(IBV_WR_ATOMIC_FETCH_AND_ADD, pointer(a.gpu), 8, a.gpu_mr,
 		       pointer(b.gpu + 8), b.gpu_mr) == IBV_WC_SUCCESS);
+	flush(a.gpu, a.gpu_mr);
 	CU(cu.to_host(&found, a.gpu, sizeof(found)));
 	EXPECT(found == 43);
 	printf("%-24s ok\n", "FETCH_ADD in the gpu");
@@ -331,7 +357,7 @@ static void dma_buf(int device)
 	pattern(a.cpu, len, 9);
 	EXPECT(request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(gpu), mr) ==
 	       IBV_WC_SUCCESS);
-	check_gpu("WRITE to a dma-buf", gpu, len, 9);
+	check_gpu("WRITE to a dma-buf", mr, gpu, len, 9);
 	set_gpu(gpu, len, 10);
 	EXPECT(request(IBV_WR_RDMA_READ, a.cpu, len, a.cpu_mr, pointer(gpu), mr) ==
 	       IBV_WC_SUCCESS);
@@ -404,14 +430,14 @@ static void destroyed(int device, void *primary)
 	pattern(a.cpu, len, 20);
 	EXPECT(request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(gpu), mr) ==
 	       IBV_WC_SUCCESS);
-	check_gpu("WRITE to another context", gpu, len, 20);
+	check_gpu("WRITE to another context", mr, gpu, len, 20);
 	CU(cu.ctx_set(primary));
 	/* between the contexts, while neither is the one of the other's memory */
 	set_gpu(a.gpu, len, 21);
 	EXPECT(request(IBV_WR_RDMA_WRITE, pointer(a.gpu), len, a.gpu_mr, pointer(gpu),
 		       mr) == IBV_WC_SUCCESS);
 	CU(cu.ctx_set(ctx));
-	check_gpu("WRITE between contexts", gpu, len, 21);
+	check_gpu("WRITE between contexts", mr, gpu, len, 21);
 	CU(cu.ctx_destroy(ctx));
 	CU(cu.ctx_set(primary));
 	EXPECT(request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(gpu), mr) ==
@@ -463,7 +489,7 @@ static void sleeping(size_t len)
 		EXPECT(!ibv_get_cq_event(channel, &got, &arg));
 		ibv_ack_cq_events(got, 1);
 		EXPECT(ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
-		check_gpu("WRITE while asleep", b.gpu, len, 50 + i);
+		check_gpu("WRITE while asleep", b.gpu_mr, b.gpu, len, 50 + i);
 	}
 	unmake(&a);
 	unmake(&b);
@@ -484,6 +510,7 @@ int main(int argc, char **argv)
 	int device;
 	char name[128] = "";
 
+	flushes = argc > 3 && !strcmp(argv[3], "flush");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (is_late)
 		loop_open(&loop);

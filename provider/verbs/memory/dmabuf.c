@@ -7,6 +7,8 @@
  * memory it is of, but programs pass the address in the GPU as the address of the region.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,15 +90,34 @@ static int map_window(struct window *w)
 	return 0;
 }
 
+/* Is the descriptor that of a dma-buf, by the name that the kernel gives to it? */
+static bool is_dmabuf(int fd)
+{
+	char proc[32], name[64];
+	ssize_t n;
+
+	(void)snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	n = readlink(proc, name, sizeof(name) - 1);
+	if (n < 0)
+		return false;
+	name[n] = '\0';
+	return strstr(name, "dmabuf:") != NULL;
+}
+
 static int locate_window(struct rnp_context *ctx, struct window *w, uint64_t iova)
 {
-	int on_gpu, rc = rnp_pcie_dmabuf(w->fd, w->offset, w->len, &w->addr);
+	int on_gpu = 0, rc = rnp_pcie_dmabuf(w->fd, w->offset, w->len, &w->addr);
 
 	if (rc != -ENOENT)
 		return rc;
 	rc = check_size(w);
 	if (rc)
 		return rc;
+	/* Some drivers let their dma-bufs be mapped, into the window of the bus. */
+	if (is_dmabuf(w->fd))
+		on_gpu = rnp_mr_join_gpu(ctx, iova, w->len, &w->addr);
+	if (on_gpu)
+		return on_gpu < 0 ? on_gpu : 0;
 	rc = map_window(w);
 	if (!rc)
 		return 0;
@@ -128,7 +149,7 @@ static struct rnp_mr *register_window(struct ibv_pd *pd, struct window *w, uint6
 		mr->map = w->map;
 		mr->map_len = w->map_len;
 	} else {
-		rnp_mr_leave_gpu(w->addr);
+		rnp_mr_leave_gpu(ctx, w->addr);
 		if (w->map)
 			munmap(w->map, w->map_len);
 	}

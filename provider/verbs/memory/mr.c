@@ -372,10 +372,11 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 
 int rnp_mr_join_gpu(struct rnp_context *ctx, uint64_t addr, uint64_t len, rn_iova *alias)
 {
+	const struct rnp_pcie *pcie = rnp_engine_pcie(ctx->engine);
 	int rc;
 
-	if (rnp_pcie_is_on(rnp_engine_pcie(ctx->engine)))
-		return 0;
+	if (rnp_pcie_is_on(pcie))
+		return rnp_pcie_real_add(pcie, addr, len, alias);
 	rc = rn_cuda_region_add(addr, len, alias);
 	if (rc <= 0)
 		return rc;
@@ -387,9 +388,15 @@ int rnp_mr_join_gpu(struct rnp_context *ctx, uint64_t addr, uint64_t len, rn_iov
 	return rc;
 }
 
-void rnp_mr_leave_gpu(rn_iova addr)
+void rnp_mr_leave_gpu(struct rnp_context *ctx, rn_iova addr)
 {
-	if (rn_cuda_is_alias(addr))
+	const struct rnp_pcie *pcie = rnp_engine_pcie(ctx->engine);
+
+	if (!rn_cuda_is_alias(addr))
+		return;
+	if (rnp_pcie_is_on(pcie))
+		rnp_pcie_real_remove(pcie, addr);
+	else
 		rn_cuda_region_remove(addr);
 }
 
@@ -412,7 +419,7 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 		rc = rnp_mr_join_gpu(ctx, attr.iova_base, length, &attr.iova_base);
 	mr = rc < 0 ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
 	if (!mr) {
-		rnp_mr_leave_gpu(attr.iova_base);
+		rnp_mr_leave_gpu(ctx, attr.iova_base);
 		errno = -rc;
 	}
 	return mr ? &mr->base.ibv_mr : NULL;
@@ -429,7 +436,7 @@ void rnp_mr_detach(struct rnp_mr *mr)
 	if (rnp_engine_settle(ctx->engine, 0))
 		rnp_engine_kick(ctx->engine);
 	leave_device(ctx->engine, mr);
-	rnp_mr_leave_gpu(mr->core.iova_base);
+	rnp_mr_leave_gpu(ctx, mr->core.iova_base);
 	set_pinned(ctx->engine, mr, 0);
 	rnp_engine_forget(ctx->engine, mr->record);
 	rnp_hca_remove(ctx->hca, RNP_HCA_MR);

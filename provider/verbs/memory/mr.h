@@ -171,7 +171,7 @@ int rnp_dereg_mr(struct rnp_abi_mr *base);
  */
 int rnp_mr_join_gpu(struct rnp_context *ctx, uint64_t addr, uint64_t len, rn_iova *alias);
 /* Undoes that; does nothing if the device reaches other memory at @addr. */
-void rnp_mr_leave_gpu(rn_iova addr);
+void rnp_mr_leave_gpu(struct rnp_context *ctx, rn_iova addr);
 /* Removes the region from the device. The memory of its handle remains. The engine lock
  * is held. The functions rnp_*_detach() of other objects do likewise.
  */

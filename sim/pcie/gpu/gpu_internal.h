@@ -6,6 +6,7 @@
  * gpu_access.c	accesses of kernels, MMIO calls of the CPU, flushes, waits
  * trap.c	traps plain loads and stores of the CPU
  * declare.c	rules by which registered memory is treated as a GPU's
+ * real.c	memory of real GPUs
  * declared.c	the memory that these rules have declared
  *
  * view	used by				closed (PROT_NONE) where
@@ -252,6 +253,11 @@ void rn_trap_close_page(struct rn_gpu *gpu, uintptr_t page);
  * and then calls @fn under the host lock. Must be called before rn_trap_add().
  */
 void rn_trap_on_load(void (*fn)(struct rn_gpu *gpu, uintptr_t addr));
+
+/* ---------------------------------------------------------------- real.c */
+/* Functions of rn_host_api for memory of real GPUs; rocin/host_api.h describes them. */
+int rn_gpu_real_add(rn_iova addr, uint64_t len, rn_iova *alias);
+void rn_gpu_real_remove(rn_iova alias);
 
 /* ----------------------------------------------------------- declared.c */
 /* A piece: a range of the program's memory that a rule has declared to be a GPU's

@@ -241,6 +241,8 @@ void rn_host_unlock(struct rn_host *h)
 	struct rn_host_nic *wake[RN_NIC_MAX];
 	unsigned count = 0;
 
+	if (!forked)
+		rn_host_send_real(h);
 	for (unsigned i = 0; h->wake_due && i < RN_NIC_MAX; i++)
 		if (h->nics[i] && rn_host_nic_wants_wake(h->nics[i]))
 			wake[count++] = h->nics[i];

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "host_internal.h"
+#include "transport/io/cuda/cuda.h"
 
 enum {
 	PAGE = 4096,
@@ -208,6 +209,9 @@ static bool is_writable(struct rn_host *h, rn_iova addr)
 	for (unsigned i = 0; i < h->hook_count; i++)
 		if (h->hooks[i]->is_closed && h->hooks[i]->is_closed(h, addr))
 			return true;
+	/* A real GPU has no such atomics for NICs. */
+	if (rn_cuda_is_alias(addr))
+		return rn_cuda_is_valid(addr);
 	return rn_host_modify(h, &nothing) == RN_MEM_DONE;
 }
 

@@ -126,6 +126,11 @@ struct rn_host {
 
 	struct rn_host_postponed late_reads; /* belongs to host_access.c */
 
+	/* How the hierarchy reaches memory of real GPUs; NULL: none is registered.
+	 * Belongs to host_memory.c.
+	 */
+	struct rn_cuda_nic *cuda;
+
 	/* When the adversarial driver last forced a TLP before its holding time was
 	 * over, in ns.
 	 */
@@ -189,6 +194,9 @@ static inline struct rn_host_slot *rn_host_slot_of(struct rn_host *h,
  * that rn_host_store() uses.
  */
 enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a);
+
+/* Sends copies to real GPUs on their way that still wait for others to join them. */
+void rn_host_send_real(struct rn_host *h);
 
 /* --------------------------------------------------------------- host_bus.c */
 /* Starts the bus thread if it does not run. A device calls this before it issues any

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host_internal.h"
+#include "transport/io/cuda/cuda.h"
 #include "transport/io/memory/mem_direct.h"
 #include "transport/io/memory/mem_guard.h"
 
@@ -69,6 +70,39 @@ void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r)
 }
 
 /* ------------------------------------------------------- access to memory */
+/* Memory of real GPUs: TLPs are late, as the knobs say, and then become copies. A copy is
+ * asked for when its TLP is performed, and waited for before the next TLP that is
+ * performed elsewhere: so bytes arrive in the order in which the model performs TLPs.
+ * Copies that still wait for others to join them leave when the lock is released.
+ */
+static void look_later(void *arg)
+{
+	(void)arg; /* the hierarchy waits for all reads */
+}
+
+bool rn_host_open_real(struct rn_host *h)
+{
+	if (!h->cuda)
+		h->cuda = rn_cuda_attach(look_later, NULL);
+	return h->cuda != NULL;
+}
+
+static void no_result(void *arg, uint64_t tag, enum rn_mem_result result)
+{
+	(void)arg, (void)tag, (void)result;
+}
+
+void rn_host_send_real(struct rn_host *h)
+{
+	if (h->cuda)
+		(void)rn_cuda_collect(h->cuda, no_result, NULL);
+}
+
+static const struct rn_mem_ops *mem_ops(const struct rn_host *h)
+{
+	return h->cuda ? &rn_cuda_waiting_ops : &rn_mem_direct_ops;
+}
+
 static bool is_accessed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 			bool to_store)
 {
@@ -111,8 +145,8 @@ enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *sr
 
 	if (is_accessed(h, addr, (void *)src, len, true))
 		return RN_MEM_DONE;
-	result = rn_mem_direct_ops.write(NULL, engine_address(h, addr, len, true), src,
-					 len, none);
+	result = mem_ops(h)->write(h->cuda, engine_address(h, addr, len, true), src, len,
+				   none);
 	end_access(h, addr, len);
 	rn_guard_thread.current = outer;
 	return result;
@@ -126,8 +160,8 @@ enum rn_mem_result rn_host_load(struct rn_host *h, void *dst, rn_iova addr, uint
 
 	if (is_accessed(h, addr, dst, len, false))
 		return RN_MEM_DONE;
-	result = rn_mem_direct_ops.read(NULL, dst, engine_address(h, addr, len, false),
-					len, none, 0);
+	result = mem_ops(h)->read(h->cuda, dst, engine_address(h, addr, len, false), len,
+				  none, 0);
 	end_access(h, addr, len);
 	rn_guard_thread.current = outer;
 	return result;
@@ -141,7 +175,7 @@ enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a)
 	enum rn_mem_result result;
 
 	req.dst = engine_address(h, req.dst, sizeof(a->found), true);
-	result = rn_mem_direct_ops.atomic(NULL, &req, &a->found, none, 0);
+	result = mem_ops(h)->atomic(h->cuda, &req, &a->found, none, 0);
 	end_access(h, a->req.dst, sizeof(a->found));
 	rn_guard_thread.current = outer;
 	return result;

@@ -63,6 +63,12 @@ int rn_cuda_region_add(rn_iova addr, uint64_t len, rn_iova *alias);
 /* Removes the region to which @alias belongs. No access to it may follow. */
 void rn_cuda_region_remove(rn_iova alias);
 
+/* Returns the number of the GPU, as the driver counts, to which the region belongs. */
+unsigned rn_cuda_device(rn_iova alias);
+
+/* Is the memory at @alias still the one that was registered? Makes no copy. */
+bool rn_cuda_is_valid(rn_iova alias);
+
 /* ------------------------------------------- accesses that end before they return */
 
 /* Reads or writes @len bytes at @alias. A write is visible in the GPU before the function

@@ -92,6 +92,7 @@ struct rn_cuda_region {
 	struct rn_cuda_lane *lane; /* NULL: this number is not in use */
 	rn_cu_ptr start;
 	uint64_t len;
+	unsigned device; /* ordinal of the GPU */
 	/* Number of the allocation; 0: there is none, as for memory that is mapped from
 	 * several allocations.
 	 */

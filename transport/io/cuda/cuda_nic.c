@@ -55,6 +55,31 @@ void rn_cuda_region_remove(rn_iova alias)
 	rn_cuda_unlock();
 }
 
+unsigned rn_cuda_device(rn_iova alias)
+{
+	const struct rn_cuda_region *region;
+	unsigned device;
+
+	rn_cuda_lock();
+	region = rn_cuda_region_of(alias);
+	device = region ? region->device : 0;
+	rn_cuda_unlock();
+	return device;
+}
+
+bool rn_cuda_is_valid(rn_iova alias)
+{
+	struct rn_cuda_region *region;
+	rn_cu_ptr addr;
+	bool is_valid;
+
+	rn_cuda_lock();
+	region = rn_cuda_find(alias, 1, &addr);
+	is_valid = region && !region->lane->is_dead && rn_cuda_is_there(region, addr);
+	rn_cuda_unlock();
+	return is_valid;
+}
+
 /* ------------------------------------------------------------------ results of reads */
 bool rn_cuda_is_busy(const struct rn_cuda_nic *nic)
 {

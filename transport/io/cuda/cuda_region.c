@@ -15,6 +15,10 @@ enum {
 	 * segments have one for each 2 MiB, so that this is more than a GPU has.
 	 */
 	PARTS_MAX = 1 << 20,
+	/* Bytes of a page of a GPU. Peer-memory drivers pin whole pages, so that a region
+	 * may reach to the end of the page in which its allocation ends.
+	 */
+	GPU_PAGE = 64 << 10,
 };
 
 #define ADDRESS_MASK ((UINT64_C(1) << RN_CUDA_ADDRESS_BITS) - 1)
@@ -105,8 +109,10 @@ static bool is_whole(rn_cu_ptr addr, uint64_t len, const struct answer *first,
 			return true;
 		}
 		addr = next;
-		if (!is_on_gpu(addr, &a))
-			return false;
+		if (!is_on_gpu(addr, &a)) {
+			*is_one = parts == 0;
+			return end - 1 <= ((addr - 1) | (GPU_PAGE - 1));
+		}
 	}
 	*is_one = false;
 	return is_on_gpu(end - 1, &a);
@@ -387,6 +393,7 @@ static int add_locked(const struct answer *a, rn_cu_ptr addr, uint64_t len, bool
 		.lane = lane,
 		.start = addr,
 		.len = len,
+		.device = (unsigned)a->ordinal,
 		.buffer = is_one ? a->buffer : 0,
 	};
 	*alias = UINT64_C(1) << 63 | (rn_iova)number << RN_CUDA_ADDRESS_BITS | addr;
