@@ -166,6 +166,32 @@ typedef void rn_gpu_kernel_fn(void *arg);
  */
 int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg);
 
+/* rn_gpu_doorbell(): The CPU writes to the GPU's doorbell, as it does when it submits work
+ * that is no kernel (a copy, a wait). Pushes what rn_gpu_launch() pushes. Return: 0;
+ * -ENODEV.
+ */
+int rn_gpu_doorbell(struct rn_gpu *gpu);
+
+/**
+ * rn_gpu_copy(), rn_gpu_fill() - Copy or fill memory by the copy engine of a GPU
+ * @to, @from:	Host memory, or memory of any GPU by its BAR or device address. The two
+ *		ranges must not overlap
+ * @len:	Bytes; 0 does nothing
+ * @value:	The lower @size bytes are written @count times
+ * @size:	1, 2 or 4 bytes; @to is a multiple of it
+ *
+ * The engine reads and writes the memory of @gpu directly, and sees it as a kernel does.
+ * It reads other memory by PCIe reads and writes it by posted writes; these are performed
+ * when the call returns. The doorbell is not written: see rn_gpu_doorbell(). The calling
+ * thread represents the engine; memory that is freed meanwhile is an error of the call.
+ *
+ * Return: 0; -EFAULT: a part is not mapped, and the copy may have been made in part;
+ *	   -EINVAL: @size or alignment; -ENODEV.
+ */
+int rn_gpu_copy(struct rn_gpu *gpu, void *to, const void *from, size_t len);
+int rn_gpu_fill(struct rn_gpu *gpu, void *to, uint32_t value, unsigned size,
+		size_t count);
+
 /* Waits until one kernel, or all that were launched before the call, have ended. Their
  * stores to host memory are visible afterwards. Return: 0; -EFAULT: a kernel was ended by
  * an invalid access (reported once); -ENOENT: no such kernel, or it has been waited for

@@ -427,6 +427,14 @@ static void ring_bell(struct rn_gpu *gpu)
 		 sizeof(count));
 }
 
+int rn_gpu_doorbell(struct rn_gpu *gpu)
+{
+	if (rn_gpu_is_gone(gpu))
+		return -ENODEV;
+	ring_bell(gpu);
+	return 0;
+}
+
 int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 {
 	struct rn_gpu_kernel *k;

@@ -4,6 +4,7 @@
  * gpu.c	the GPUs of this process, attributes, counters
  * gpu_memory.c	allocations, dma-buf descriptors, registrations, reports of faults
  * gpu_access.c	accesses of kernels, MMIO calls of the CPU, flushes, waits
+ * gpu_copy.c	the copy engine: copies and fills of any length
  * trap.c	traps plain loads and stores of the CPU
  * declare.c	rules by which registered memory is treated as a GPU's
  * real.c	memory of real GPUs
