@@ -68,6 +68,8 @@ static int find_plugin(struct rn_launch *l, char *err, size_t err_len)
 		     l->plugin_dir) >= (int)sizeof(l->preload) ||
 	    snprintf(l->gpu, sizeof(l->gpu), "%s/librocin-gpu.so.0", l->plugin_dir) >=
 		    (int)sizeof(l->gpu) ||
+	    snprintf(l->cuda, sizeof(l->cuda), "%s/cuda", l->plugin_dir) >=
+		    (int)sizeof(l->cuda) ||
 	    snprintf(l->driver, sizeof(l->driver), "%s/librocin", l->plugin_dir) >=
 		    (int)sizeof(l->driver)) {
 		snprintf(err, err_len, "the path of the plugin is too long");
@@ -87,6 +89,7 @@ int rn_launch_prepare(struct rn_launch *l, const char *netdevs, char *err, size_
 	int rc = find_plugin(l, err, err_len);
 
 	l->closes_pages = false;
+	l->has_gpus = false;
 	if (rc)
 		return rc;
 	if (!netdevs)
@@ -144,11 +147,20 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 			    (sanitize && *sanitize && strcmp(sanitize, "off") != 0);
 	int rc = 0;
 
+	if (l->has_gpus && access(l->cuda, R_OK)) {
+		rc = -errno;
+		snprintf(err, err_len,
+			 "%s: %s; this Rocin was built without the stand-ins of "
+			 "the CUDA libraries",
+			 l->cuda, strerror(-rc));
+		return rc;
+	}
 	/* Our libraries are appended to LD_PRELOAD, because the runtime of a compiler's
 	 * sanitizer must be first, and our libraries work in any place.
 	 */
 	if (add_to_list("LD_PRELOAD", l->preload, ':', false) ||
 	    (closes_pages && add_to_list("LD_PRELOAD", l->gpu, ':', false)) ||
+	    (l->has_gpus && add_to_list("LD_LIBRARY_PATH", l->cuda, ':', true)) ||
 	    add_to_list("RDMAV_DRIVERS", l->driver, ':', true) ||
 	    setenv("ROCIN_TREE", l->tree, 1) ||
 	    (netdevs && setenv("ROCIN_NETDEVS", netdevs, 1))) {

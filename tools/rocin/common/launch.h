@@ -8,7 +8,8 @@
  *			to the program
  * ROCIN_TREE		generated sysfs and /dev tree of the devices
  * RDMAV_DRIVERS	the provider plugin, before any plugins that are there
- * ROCIN_NETDEVS	the interfaces and addresses that become devices
+ * LD_LIBRARY_PATH	with --gpu: the folder of the stand-ins of the CUDA libraries,
+ *first ROCIN_NETDEVS	the interfaces and addresses that become devices
  */
 #ifndef RN_LAUNCH_H
 #define RN_LAUNCH_H
@@ -25,6 +26,7 @@ struct rn_launch {
 	char plugin_dir[PATH_MAX];
 	char preload[PATH_MAX]; /* path of librocin-kernel.so */
 	char gpu[PATH_MAX];	/* path of librocin-gpu.so */
+	char cuda[PATH_MAX];	/* folder of the stand-ins of the CUDA libraries */
 	/* entry of RDMAV_DRIVERS: the path of the plugin without -rdmavNN.so */
 	char driver[PATH_MAX];
 	char tree[PATH_MAX];
@@ -32,6 +34,10 @@ struct rn_launch {
 	 * too. rn_launch_prepare() sets this to false; the caller may set it to true.
 	 */
 	bool closes_pages;
+	/* True: the stand-ins of the CUDA libraries are found before others. Set as
+	 * @closes_pages is.
+	 */
+	bool has_gpus;
 };
 
 /**

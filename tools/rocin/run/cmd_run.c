@@ -218,11 +218,16 @@ static const struct argp env_argp = {
 	.children = env_children,
 };
 
-static bool is_ours(const char *variable)
+/* Returns true if a variable is one that `rocin env' is for. The library path is, if the
+ * stand-ins of the CUDA libraries are in it.
+ */
+static bool is_ours(const char *variable, bool has_gpus)
 {
-	static const char *const others[] = { "LD_PRELOAD=", "RDMAV_DRIVERS=" };
+	static const char *const others[] = { "LD_PRELOAD=", "RDMAV_DRIVERS=",
+					      "LD_LIBRARY_PATH=" };
+	size_t count = RN_ARRAY_SIZE(others) - !has_gpus;
 
-	for (size_t i = 0; i < RN_ARRAY_SIZE(others); i++)
+	for (size_t i = 0; i < count; i++)
 		if (!strncmp(variable, others[i], strlen(others[i])))
 			return true;
 	return !strncmp(variable, "ROCIN_", strlen("ROCIN_"));
@@ -255,12 +260,12 @@ static void add_json(json_t *all, const char *variable)
 }
 
 /* Prints the variables as one JSON object. */
-static void print_json(void)
+static void print_json(bool has_gpus)
 {
 	json_t *all = json_object();
 
 	for (char **variable = environ; *variable; variable++)
-		if (is_ours(*variable))
+		if (is_ours(*variable, has_gpus))
 			add_json(all, *variable);
 	json_dumpf(all, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
 	putchar('\n');
@@ -282,11 +287,11 @@ int rn_cmd_env(int argc, char **argv)
 		return status;
 	}
 	if (args.json) {
-		print_json();
+		print_json(args.settings.has_gpus);
 		return 0;
 	}
 	for (char **variable = environ; *variable; variable++) {
-		if (!is_ours(*variable))
+		if (!is_ours(*variable, args.settings.has_gpus))
 			continue;
 		if (strchr(*variable, '\n')) {
 			rn_complain("%.*s has a line break in it",

@@ -35,6 +35,7 @@ enum {
 	OPT_TIMEOUT_SCALE,
 	OPT_PCIE,
 	OPT_DEVICE_MEMORY,
+	OPT_GPU,
 	OPT_SANITIZE,
 	OPT_VALIDATE,
 	OPT_RECORD,
@@ -111,6 +112,10 @@ static const struct argp_option options[] = {
 	  "Treat registered memory that matches RULE as memory of a simulated GPU, e.g. "
 	  "'size>=1M;access=relaxed;gpu=0'; may be given several times",
 	  0 },
+	{ "gpu", OPT_GPU, "N", 0,
+	  "Show N simulated GPUs (1 to 4) to programs that use CUDA: stand-ins of its "
+	  "libraries come before those of this machine; see rocin-gpu(7)",
+	  0 },
 	{ "sanitize", OPT_SANITIZE, "WORDS", OPTION_ARG_OPTIONAL,
 	  "Report on standard error where the program uses memory before it may, and on "
 	  "which machines; e.g. summary, all, or classes of machines that count for the "
@@ -168,6 +173,16 @@ static error_t set_limit(const char *text, struct argp_state *state)
 	return setenv(RECORD "_LIMIT", bytes, 1) ? errno : 0;
 }
 
+/* Sets ROCIN_GPUS to the number of simulated GPUs. */
+static error_t set_gpus(struct rn_run_settings *settings, const char *text,
+			struct argp_state *state)
+{
+	if (text[0] < '1' || text[0] > '4' || text[1])
+		argp_error(state, "\"%s\" is not a number of GPUs: 1 to 4", text);
+	settings->has_gpus = true;
+	return setenv("ROCIN_GPUS", text, 1) ? errno : 0;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct rn_run_settings *settings = state->input;
@@ -181,6 +196,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_DEVICE_MEMORY:
 		return add_rule(arg);
+	case OPT_GPU:
+		return set_gpus(settings, arg, state);
 	case OPT_SANITIZE:
 		return setenv(SANITIZE, arg ? arg : "on", 1) ? errno : 0;
 	case OPT_VALIDATE:
@@ -350,6 +367,7 @@ int rn_run_settings_apply(const struct rn_run_settings *settings,
 		return RN_EXIT_USAGE;
 	if (rn_launch_prepare(launch, settings->netdevs, err, err_len))
 		return RN_EXIT_FAILURE;
+	launch->has_gpus = settings->has_gpus;
 	launch->closes_pages =
 		knobs.place != RN_PLACE_NOW && knobs.hold_ns == RN_PCIE_HOLD_EVENT;
 	if (rn_launch_setenv(launch, settings->netdevs, err, err_len))

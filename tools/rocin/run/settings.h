@@ -11,6 +11,8 @@
 struct rn_run_settings {
 	/* value for ROCIN_NETDEVS; NULL: the value in the environment, if any, stays */
 	const char *netdevs;
+	/* Programs find the stand-ins of the CUDA libraries (--gpu). */
+	bool has_gpus;
 };
 
 /* Parser for options. The parser of a command lists it as a child, with a struct
