@@ -106,20 +106,31 @@ enum {
 static const char *const names[CALL_COUNT] = { CALLS(NAME) };
 static _Atomic(void *) behind[CALL_COUNT];
 
-/* Finds the newest version of a function of the C library. If a function has several
- * versions, dlsym() may find the oldest one, and before glibc 2.3.2 condition variables
- * had another layout. ThreadSanitizer's own functions have no version, and must see each
- * call.
+/* Finds the newest version of a function among the libraries that @where names. If a
+ * function has several versions, dlsym() may find the oldest one, and before glibc 2.3.2
+ * condition variables had another layout. ThreadSanitizer's own functions have no
+ * version, and must see each call.
  */
-static void *find_newest(const char *name)
+static void *find_newest(void *where, const char *name)
 {
 #ifdef __SANITIZE_THREAD__
 	void *fn = NULL;
 #else
-	void *fn = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	void *fn = dlvsym(where, name, "GLIBC_2.3.2");
 #endif
 
-	return fn ? fn : dlsym(RTLD_NEXT, name);
+	return fn ? fn : dlsym(where, name);
+}
+
+/* Finds a function of the C library. It usually comes behind this library. In a program
+ * that is linked with a library that is linked with this one, it comes before it: then
+ * nothing is behind, and its function is the first of all.
+ */
+static void *find_in_libc(const char *name)
+{
+	void *fn = find_newest(RTLD_NEXT, name);
+
+	return fn ? fn : find_newest(RTLD_DEFAULT, name);
 }
 
 /* Returns true if calls of the program reach the wrappers of this file first. The test
@@ -138,7 +149,7 @@ bool rn_page_wraps_calls(void)
 
 static void *find_call(unsigned call)
 {
-	void *fn = find_newest(names[call]);
+	void *fn = find_in_libc(names[call]);
 
 	behind[call] = fn;
 	return fn;
