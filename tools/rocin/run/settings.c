@@ -368,8 +368,10 @@ int rn_run_settings_apply(const struct rn_run_settings *settings,
 	if (rn_launch_prepare(launch, settings->netdevs, err, err_len))
 		return RN_EXIT_FAILURE;
 	launch->has_gpus = settings->has_gpus;
+	/* With GPUs the program may map their memory (GDRCopy). */
 	launch->closes_pages =
-		knobs.place != RN_PLACE_NOW && knobs.hold_ns == RN_PCIE_HOLD_EVENT;
+		knobs.place != RN_PLACE_NOW &&
+		(settings->has_gpus || knobs.hold_ns == RN_PCIE_HOLD_EVENT);
 	if (rn_launch_setenv(launch, settings->netdevs, err, err_len))
 		return RN_EXIT_FAILURE;
 	return 0;
