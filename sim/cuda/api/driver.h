@@ -8,8 +8,8 @@
  *
  * Source: the reference manual of the CUDA driver API, releases 11.8 to 13.0.
  */
-#ifndef RN_CUDA_DRIVER_H
-#define RN_CUDA_DRIVER_H
+#ifndef RN_CU_DRIVER_H
+#define RN_CU_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -446,7 +446,7 @@ CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *locati
 /* Each of these exists three times: as in the list, with _ptds (if synchronous) or _ptsz
  * (if asynchronous) for programs whose default stream is that of the thread.
  */
-#define RN_CUDA_COPIES(X)                                                             \
+#define RN_CU_COPIES(X)                                                               \
 	X(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t len), (to, from, len))  \
 	X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t len),            \
 	  (to, from, len))                                                            \
@@ -470,38 +470,38 @@ CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *locati
 	   size_t height),                                                            \
 	  (to, pitch, value, width, height))
 
-#define RN_CUDA_ASYNC_COPIES(X)                                                    \
+#define RN_CU_ASYNC_COPIES(X)                                                      \
 	X(cuMemcpyAsync,                                                           \
 	  (CUdeviceptr to, CUdeviceptr from, size_t len, CUstream stream),         \
-	  (to, from, len, rn_cuda_ptsz(stream)))                                   \
+	  (to, from, len, rn_cu_ptsz(stream)))                                     \
 	X(cuMemcpyHtoDAsync_v2,                                                    \
 	  (CUdeviceptr to, const void *from, size_t len, CUstream stream),         \
-	  (to, from, len, rn_cuda_ptsz(stream)))                                   \
+	  (to, from, len, rn_cu_ptsz(stream)))                                     \
 	X(cuMemcpyDtoHAsync_v2,                                                    \
 	  (void *to, CUdeviceptr from, size_t len, CUstream stream),               \
-	  (to, from, len, rn_cuda_ptsz(stream)))                                   \
+	  (to, from, len, rn_cu_ptsz(stream)))                                     \
 	X(cuMemcpyDtoDAsync_v2,                                                    \
 	  (CUdeviceptr to, CUdeviceptr from, size_t len, CUstream stream),         \
-	  (to, from, len, rn_cuda_ptsz(stream)))                                   \
+	  (to, from, len, rn_cu_ptsz(stream)))                                     \
 	X(cuMemcpyPeerAsync,                                                       \
 	  (CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from, CUcontext from_ctx, \
 	   size_t len, CUstream stream),                                           \
-	  (to, to_ctx, from, from_ctx, len, rn_cuda_ptsz(stream)))                 \
+	  (to, to_ctx, from, from_ctx, len, rn_cu_ptsz(stream)))                   \
 	X(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy, CUstream stream),        \
-	  (copy, rn_cuda_ptsz(stream)))                                            \
+	  (copy, rn_cu_ptsz(stream)))                                              \
 	X(cuMemsetD8Async,                                                         \
 	  (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),    \
-	  (to, value, count, rn_cuda_ptsz(stream)))                                \
+	  (to, value, count, rn_cu_ptsz(stream)))                                  \
 	X(cuMemsetD16Async,                                                        \
 	  (CUdeviceptr to, unsigned short value, size_t count, CUstream stream),   \
-	  (to, value, count, rn_cuda_ptsz(stream)))                                \
+	  (to, value, count, rn_cu_ptsz(stream)))                                  \
 	X(cuMemsetD32Async,                                                        \
 	  (CUdeviceptr to, unsigned int value, size_t count, CUstream stream),     \
-	  (to, value, count, rn_cuda_ptsz(stream)))                                \
+	  (to, value, count, rn_cu_ptsz(stream)))                                  \
 	X(cuMemsetD2D8Async,                                                       \
 	  (CUdeviceptr to, size_t pitch, unsigned char value, size_t width,        \
 	   size_t height, CUstream stream),                                        \
-	  (to, pitch, value, width, height, rn_cuda_ptsz(stream)))
+	  (to, pitch, value, width, height, rn_cu_ptsz(stream)))
 
 /* ------------------------------------------------------- streams and events */
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
@@ -518,81 +518,79 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end);
 CUresult cuThreadExchangeStreamCaptureMode(int *mode);
 
 /* The same for calls of streams. */
-#define RN_CUDA_STREAM_CALLS(X)                                                          \
-	X(cuStreamSynchronize, (CUstream stream), (rn_cuda_ptsz(stream)))                \
-	X(cuStreamQuery, (CUstream stream), (rn_cuda_ptsz(stream)))                      \
+#define RN_CU_STREAM_CALLS(X)                                                            \
+	X(cuStreamSynchronize, (CUstream stream), (rn_cu_ptsz(stream)))                  \
+	X(cuStreamQuery, (CUstream stream), (rn_cu_ptsz(stream)))                        \
 	X(cuStreamGetFlags, (CUstream stream, unsigned int *flags),                      \
-	  (rn_cuda_ptsz(stream), flags))                                                 \
+	  (rn_cu_ptsz(stream), flags))                                                   \
 	X(cuStreamGetPriority, (CUstream stream, int *priority),                         \
-	  (rn_cuda_ptsz(stream), priority))                                              \
-	X(cuStreamGetCtx, (CUstream stream, CUcontext * ctx),                            \
-	  (rn_cuda_ptsz(stream), ctx))                                                   \
+	  (rn_cu_ptsz(stream), priority))                                                \
+	X(cuStreamGetCtx, (CUstream stream, CUcontext * ctx), (rn_cu_ptsz(stream), ctx)) \
 	X(cuStreamGetId, (CUstream stream, unsigned long long *id),                      \
-	  (rn_cuda_ptsz(stream), id))                                                    \
+	  (rn_cu_ptsz(stream), id))                                                      \
 	X(cuStreamGetDevice, (CUstream stream, CUdevice * device),                       \
-	  (rn_cuda_ptsz(stream), device))                                                \
+	  (rn_cu_ptsz(stream), device))                                                  \
 	X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags),       \
-	  (rn_cuda_ptsz(stream), event, flags))                                          \
+	  (rn_cu_ptsz(stream), event, flags))                                            \
 	X(cuStreamAddCallback,                                                           \
 	  (CUstream stream, CUstreamCallback fn, void *arg, unsigned int flags),         \
-	  (rn_cuda_ptsz(stream), fn, arg, flags))                                        \
+	  (rn_cu_ptsz(stream), fn, arg, flags))                                          \
 	X(cuStreamIsCapturing, (CUstream stream, int *status),                           \
-	  (rn_cuda_ptsz(stream), status))                                                \
+	  (rn_cu_ptsz(stream), status))                                                  \
 	X(cuStreamGetCaptureInfo_v2,                                                     \
 	  (CUstream stream, int *status, uint64_t *id, CUgraph *graph,                   \
 	   const void **dependencies, size_t *count),                                    \
-	  (rn_cuda_ptsz(stream), status, id, graph, dependencies, count))                \
+	  (rn_cu_ptsz(stream), status, id, graph, dependencies, count))                  \
 	X(cuStreamGetCaptureInfo_v3,                                                     \
 	  (CUstream stream, int *status, uint64_t *id, CUgraph *graph,                   \
 	   const void **dependencies, const void **edges, size_t *count),                \
-	  (rn_cuda_ptsz(stream), status, id, graph, dependencies, edges, count))         \
+	  (rn_cu_ptsz(stream), status, id, graph, dependencies, edges, count))           \
 	X(cuStreamAttachMemAsync,                                                        \
 	  (CUstream stream, CUdeviceptr ptr, size_t len, unsigned int flags),            \
-	  (rn_cuda_ptsz(stream), ptr, len, flags))                                       \
+	  (rn_cu_ptsz(stream), ptr, len, flags))                                         \
 	X(cuLaunchHostFunc, (CUstream stream, CUhostFn fn, void *arg),                   \
-	  (rn_cuda_ptsz(stream), fn, arg))                                               \
+	  (rn_cu_ptsz(stream), fn, arg))                                                 \
 	X(cuStreamWaitValue32_v2,                                                        \
 	  (CUstream stream, CUdeviceptr at, uint32_t value, unsigned int flags),         \
-	  (rn_cuda_ptsz(stream), at, value, flags))                                      \
+	  (rn_cu_ptsz(stream), at, value, flags))                                        \
 	X(cuStreamWaitValue64_v2,                                                        \
 	  (CUstream stream, CUdeviceptr at, uint64_t value, unsigned int flags),         \
-	  (rn_cuda_ptsz(stream), at, value, flags))                                      \
+	  (rn_cu_ptsz(stream), at, value, flags))                                        \
 	X(cuStreamWriteValue32_v2,                                                       \
 	  (CUstream stream, CUdeviceptr at, uint32_t value, unsigned int flags),         \
-	  (rn_cuda_ptsz(stream), at, value, flags))                                      \
+	  (rn_cu_ptsz(stream), at, value, flags))                                        \
 	X(cuStreamWriteValue64_v2,                                                       \
 	  (CUstream stream, CUdeviceptr at, uint64_t value, unsigned int flags),         \
-	  (rn_cuda_ptsz(stream), at, value, flags))                                      \
+	  (rn_cu_ptsz(stream), at, value, flags))                                        \
 	X(cuStreamBatchMemOp_v2,                                                         \
 	  (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops,           \
 	   unsigned int flags),                                                          \
-	  (rn_cuda_ptsz(stream), count, ops, flags))                                     \
-	X(cuEventRecord, (CUevent event, CUstream stream),                               \
-	  (event, rn_cuda_ptsz(stream)))                                                 \
+	  (rn_cu_ptsz(stream), count, ops, flags))                                       \
+	X(cuEventRecord, (CUevent event, CUstream stream), (event, rn_cu_ptsz(stream)))  \
 	X(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned int flags),  \
-	  (event, rn_cuda_ptsz(stream), flags))                                          \
+	  (event, rn_cu_ptsz(stream), flags))                                            \
 	X(cuLaunchKernel,                                                                \
 	  (CUfunction fn, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, \
 	   unsigned int block_x, unsigned int block_y, unsigned int block_z,             \
 	   unsigned int shared, CUstream stream, void **params, void **extra),           \
 	  (fn, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,                \
-	   rn_cuda_ptsz(stream), params, extra))                                         \
+	   rn_cu_ptsz(stream), params, extra))                                           \
 	X(cuLaunchCooperativeKernel,                                                     \
 	  (CUfunction fn, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, \
 	   unsigned int block_x, unsigned int block_y, unsigned int block_z,             \
 	   unsigned int shared, CUstream stream, void **params),                         \
 	  (fn, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,                \
-	   rn_cuda_ptsz(stream), params))
+	   rn_cu_ptsz(stream), params))
 
-#define RN_CUDA_DECLARE_DS(name, params, call) \
-	CUresult name params;                  \
+#define RN_CU_DECLARE_DS(name, params, call) \
+	CUresult name params;                \
 	CUresult name##_ptds params;
-#define RN_CUDA_DECLARE_SZ(name, params, call) \
-	CUresult name params;                  \
+#define RN_CU_DECLARE_SZ(name, params, call) \
+	CUresult name params;                \
 	CUresult name##_ptsz params;
-RN_CUDA_COPIES(RN_CUDA_DECLARE_DS)
-RN_CUDA_ASYNC_COPIES(RN_CUDA_DECLARE_SZ)
-RN_CUDA_STREAM_CALLS(RN_CUDA_DECLARE_SZ)
+RN_CU_COPIES(RN_CU_DECLARE_DS)
+RN_CU_ASYNC_COPIES(RN_CU_DECLARE_SZ)
+RN_CU_STREAM_CALLS(RN_CU_DECLARE_SZ)
 
 /* ------------------------------------------------------------------ kernels */
 CUresult cuModuleLoad(CUmodule *module, const char *file);
@@ -619,4 +617,4 @@ CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void
 }
 #endif
 
-#endif /* RN_CUDA_DRIVER_H */
+#endif /* RN_CU_DRIVER_H */

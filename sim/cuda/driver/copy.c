@@ -25,21 +25,21 @@ enum side {
  * for this side. Sets *@m to NULL for host memory that CUDA does not know.
  */
 static bool find_side(enum side side, uintptr_t addr, size_t len,
-		      const struct rn_cuda_memory **m)
+		      const struct rn_cu_memory **m)
 {
-	*m = rn_cuda_memory_of(addr);
+	*m = rn_cu_memory_of(addr);
 	if (*m)
-		return rn_cuda_memory_hold(addr, len) && !(*m)->is_being_freed;
+		return rn_cu_memory_hold(addr, len) && !(*m)->is_being_freed;
 	/* Memory of a GPU that is not allocated is no host memory. */
 	return side != SIDE_DEVICE && addr &&
 	       rn_gpu_find((const void *)addr, NULL) != -EFAULT;
 }
 
-static int device_of(const struct rn_cuda_memory *from, const struct rn_cuda_memory *to)
+static int device_of(const struct rn_cu_memory *from, const struct rn_cu_memory *to)
 {
-	if (from && from->kind == RN_CUDA_DEVICE_MEMORY)
+	if (from && from->kind == RN_CU_DEVICE_MEMORY)
 		return from->device;
-	return to && to->kind == RN_CUDA_DEVICE_MEMORY ? to->device : -1;
+	return to && to->kind == RN_CU_DEVICE_MEMORY ? to->device : -1;
 }
 
 static size_t span(size_t len, size_t rows, size_t pitch)
@@ -48,11 +48,11 @@ static size_t span(size_t len, size_t rows, size_t pitch)
 }
 
 /* Copies @c; the sides say what its addresses may be. */
-static CUresult submit_copy(struct CUstream_st *stream, struct rn_cuda_copy c,
+static CUresult submit_copy(struct CUstream_st *stream, struct rn_cu_copy c,
 			    enum side to_side, enum side from_side, bool is_sync)
 {
-	const struct rn_cuda_memory *to, *from;
-	struct rn_cuda_work *w;
+	const struct rn_cu_memory *to, *from;
+	struct rn_cu_work *w;
 	CUresult rc;
 
 	if (!c.len || !c.rows)
@@ -60,12 +60,12 @@ static CUresult submit_copy(struct CUstream_st *stream, struct rn_cuda_copy c,
 	if (!find_side(to_side, c.to, span(c.len, c.rows, c.to_pitch), &to) ||
 	    !find_side(from_side, c.from, span(c.len, c.rows, c.from_pitch), &from))
 		return CUDA_ERROR_INVALID_VALUE;
-	w = rn_cuda_work_new(RN_CUDA_COPY);
+	w = rn_cu_work_new(RN_CU_COPY);
 	if (!w)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	w->copy = c;
 	w->copy.device = device_of(from, to);
-	rc = rn_cuda_submit(stream, w, is_sync || !to || !from);
+	rc = rn_cu_submit(stream, w, is_sync || !to || !from);
 	return rc == CUDA_ERROR_ILLEGAL_ADDRESS ? CUDA_ERROR_INVALID_VALUE : rc;
 }
 
@@ -73,13 +73,13 @@ static CUresult copy_line(CUstream handle, uintptr_t to, enum side to_side,
 			  uintptr_t from, enum side from_side, size_t len, bool is_sync)
 {
 	struct CUstream_st *stream;
-	CUresult rc = rn_cuda_lock_stream(handle, &stream);
+	CUresult rc = rn_cu_lock_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	return rn_cuda_leave(submit_copy(
+	return rn_cu_leave(submit_copy(
 		stream,
-		(struct rn_cuda_copy){ .to = to, .from = from, .len = len, .rows = 1 },
+		(struct rn_cu_copy){ .to = to, .from = from, .len = len, .rows = 1 },
 		to_side, from_side, is_sync));
 }
 
@@ -130,13 +130,13 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t len,
 
 static CUresult check_peers(CUcontext to_ctx, CUcontext from_ctx)
 {
-	CUresult rc = rn_cuda_lock();
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
-	return rn_cuda_leave(rn_cuda_is_context(to_ctx) && rn_cuda_is_context(from_ctx)
-				     ? CUDA_SUCCESS
-				     : CUDA_ERROR_INVALID_CONTEXT);
+	return rn_cu_leave(rn_cu_is_context(to_ctx) && rn_cu_is_context(from_ctx)
+				   ? CUDA_SUCCESS
+				   : CUDA_ERROR_INVALID_CONTEXT);
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from,
@@ -188,7 +188,7 @@ static bool fits(size_t x, size_t width, size_t height, size_t *pitch)
 static CUresult copy_rectangle(CUstream handle, const CUDA_MEMCPY2D *p, bool is_sync)
 {
 	struct CUstream_st *stream;
-	struct rn_cuda_copy c = { 0 };
+	struct rn_cu_copy c = { 0 };
 	enum side to, from;
 	CUresult rc;
 
@@ -205,8 +205,8 @@ static CUresult copy_rectangle(CUstream handle, const CUDA_MEMCPY2D *p, bool is_
 	    !find_start(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
 			p->srcY, c.from_pitch, &c.from, &from))
 		return CUDA_ERROR_INVALID_VALUE;
-	rc = rn_cuda_lock_stream(handle, &stream);
-	return rc ? rc : rn_cuda_leave(submit_copy(stream, c, to, from, is_sync));
+	rc = rn_cu_lock_stream(handle, &stream);
+	return rc ? rc : rn_cu_leave(submit_copy(stream, c, to, from, is_sync));
 }
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
@@ -225,11 +225,10 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
 }
 
 /* ----------------------------------------------------------------- memsets */
-static CUresult submit_fill(struct CUstream_st *stream, struct rn_cuda_fill f,
-			    bool is_sync)
+static CUresult submit_fill(struct CUstream_st *stream, struct rn_cu_fill f, bool is_sync)
 {
-	const struct rn_cuda_memory *to;
-	struct rn_cuda_work *w;
+	const struct rn_cu_memory *to;
+	struct rn_cu_work *w;
 	size_t len;
 
 	if (!f.count || !f.rows)
@@ -238,11 +237,11 @@ static CUresult submit_fill(struct CUstream_st *stream, struct rn_cuda_fill f,
 	    len > SIZE_MAX / 4 ||
 	    !find_side(SIDE_DEVICE, f.to, span(len, f.rows, f.pitch), &to))
 		return CUDA_ERROR_INVALID_VALUE;
-	w = rn_cuda_work_new(RN_CUDA_FILL);
+	w = rn_cu_work_new(RN_CU_FILL);
 	if (!w)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	w->fill = f;
-	return rn_cuda_submit(stream, w, is_sync);
+	return rn_cu_submit(stream, w, is_sync);
 }
 
 static CUresult fill(CUstream handle, CUdeviceptr to, size_t pitch, uint32_t value,
@@ -250,20 +249,20 @@ static CUresult fill(CUstream handle, CUdeviceptr to, size_t pitch, uint32_t val
 {
 	struct CUstream_st *stream;
 	size_t all;
-	CUresult rc = rn_cuda_lock_stream(handle, &stream);
+	CUresult rc = rn_cu_lock_stream(handle, &stream);
 
 	if (rc)
 		return rc;
 	if (height > 1 && (pitch < width || __builtin_mul_overflow(pitch, height, &all)))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
-	return rn_cuda_leave(submit_fill(stream,
-					 (struct rn_cuda_fill){ .to = to,
-								.count = width,
-								.rows = height,
-								.pitch = pitch,
-								.value = value,
-								.size = size },
-					 is_sync));
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(submit_fill(stream,
+				       (struct rn_cu_fill){ .to = to,
+							    .count = width,
+							    .rows = height,
+							    .pitch = pitch,
+							    .value = value,
+							    .size = size },
+				       is_sync));
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
@@ -327,5 +326,5 @@ CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value,
 	{                             \
 		return name call;     \
 	}
-RN_CUDA_COPIES(DEFINE_DS)
-RN_CUDA_ASYNC_COPIES(DEFINE_SZ)
+RN_CU_COPIES(DEFINE_DS)
+RN_CU_ASYNC_COPIES(DEFINE_SZ)

@@ -23,7 +23,7 @@ struct CUmod_st {
 struct CUfunc_st {
 	struct rn_list link;
 	struct CUmod_st *module;
-	const struct rn_cuda_kernel *kernel;
+	const struct rn_cu_kernel *kernel;
 };
 
 /* Functions outlive their modules, so that a handle that is used too late is recognised.
@@ -35,20 +35,20 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
 	struct CUctx_st *ctx;
 	CUmodule m;
-	CUresult rc = rn_cuda_lock_context(&ctx);
+	CUresult rc = rn_cu_lock_context(&ctx);
 
 	if (rc)
 		return rc;
 	if (!module || !image)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return rn_cuda_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		return rn_cu_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	m->ctx = ctx;
 	rn_list_init(&m->link);
 	rn_list_push_back(&ctx->modules, &m->link);
 	*module = m;
-	return rn_cuda_leave(CUDA_SUCCESS);
+	return rn_cu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
@@ -76,7 +76,7 @@ static bool is_module(CUmodule module)
 {
 	struct rn_list *c, *at;
 
-	rn_list_for_each (c, &rn_cuda.contexts)
+	rn_list_for_each (c, &rn_cu.contexts)
 		rn_list_for_each (at, &RN_CONTAINER_OF(c, struct CUctx_st, link)->modules)
 			if (RN_CONTAINER_OF(at, struct CUmod_st, link) == module)
 				return true;
@@ -85,29 +85,29 @@ static bool is_module(CUmodule module)
 
 CUresult cuModuleUnload(CUmodule module)
 {
-	CUresult rc = rn_cuda_lock();
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
 	if (!is_module(module))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_HANDLE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_HANDLE);
 	rn_list_remove(&module->link);
 	free(module);
-	return rn_cuda_leave(CUDA_SUCCESS);
+	return rn_cu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module,
 			      const char *name)
 {
-	CUresult rc = rn_cuda_lock();
+	CUresult rc = rn_cu_lock();
 
 	(void)ptr;
 	(void)bytes;
 	if (rc)
 		return rc;
 	if (!is_module(module))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_HANDLE);
-	return rn_cuda_leave(name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_HANDLE);
+	return rn_cu_leave(name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* --------------------------------------------------------------- functions */
@@ -132,40 +132,40 @@ static void refuse_kernel(const char *name)
 
 CUresult cuModuleGetFunction(CUfunction *fn, CUmodule module, const char *name)
 {
-	const struct rn_cuda_kernel *k;
+	const struct rn_cu_kernel *k;
 	CUfunction f;
-	CUresult rc = rn_cuda_lock();
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
 	if (!is_module(module))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_HANDLE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_HANDLE);
 	if (!fn || !name)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
-	k = rn_cuda_kernel_find(name);
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
+	k = rn_cu_kernel_find(name);
 	if (!k) {
 		refuse_kernel(name);
-		return rn_cuda_leave(CUDA_ERROR_NOT_FOUND);
+		return rn_cu_leave(CUDA_ERROR_NOT_FOUND);
 	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
-		return rn_cuda_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		return rn_cu_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	f->module = module;
 	f->kernel = k;
 	rn_list_init(&f->link);
 	rn_list_push_back(&functions, &f->link);
 	*fn = f;
-	return rn_cuda_leave(CUDA_SUCCESS);
+	return rn_cu_leave(CUDA_SUCCESS);
 }
 
 /* Takes the lock, and finds out whether there is such a function. */
 static CUresult lock_function(CUfunction fn)
 {
-	CUresult rc = rn_cuda_lock();
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
-	return is_function(fn) ? CUDA_SUCCESS : rn_cuda_leave(CUDA_ERROR_INVALID_HANDLE);
+	return is_function(fn) ? CUDA_SUCCESS : rn_cu_leave(CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUresult cuFuncGetAttribute(int *value, int attr, CUfunction fn)
@@ -181,13 +181,13 @@ CUresult cuFuncGetAttribute(int *value, int attr, CUfunction fn)
 	if (rc)
 		return rc;
 	if (!value || attr < 0 || attr >= ATTRIBUTES)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
 	*value = 0;
 	if (attr == MAX_THREADS_PER_BLOCK)
 		*value = BLOCK_MAX;
 	if (attr == PTX_VERSION || attr == BINARY_VERSION)
 		*value = 90;
-	return rn_cuda_leave(CUDA_SUCCESS);
+	return rn_cu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuFuncSetAttribute(CUfunction fn, int attr, int value)
@@ -197,7 +197,7 @@ CUresult cuFuncSetAttribute(CUfunction fn, int attr, int value)
 	(void)value;
 	if (rc)
 		return rc;
-	return rn_cuda_leave(attr < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+	return rn_cu_leave(attr < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction fn, int config)
@@ -213,7 +213,7 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction fn)
 		return rc;
 	if (module)
 		*module = fn->module;
-	return rn_cuda_leave(module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuFuncGetName(const char **name, CUfunction fn)
@@ -224,7 +224,7 @@ CUresult cuFuncGetName(const char **name, CUfunction fn)
 		return rc;
 	if (name)
 		*name = fn->kernel->name;
-	return rn_cuda_leave(name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---------------------------------------------------------------- launches */
@@ -244,9 +244,9 @@ static CUresult find_buffer(void **extra, const void **bytes, size_t *len)
 }
 
 /* Copies the parameters of a launch: the program may change them when it returns. */
-static CUresult copy_params(struct rn_cuda_start *s, void **params, void **extra)
+static CUresult copy_params(struct rn_cu_start *s, void **params, void **extra)
 {
-	const struct rn_cuda_kernel *k = s->kernel;
+	const struct rn_cu_kernel *k = s->kernel;
 	const void *bytes = NULL;
 	size_t len = 0;
 	CUresult rc;
@@ -266,7 +266,7 @@ static CUresult copy_params(struct rn_cuda_start *s, void **params, void **extra
 		memcpy(s->bytes, bytes, k->bytes);
 	}
 	for (unsigned i = 0; i < k->count; i++) {
-		s->params[i] = s->bytes + rn_cuda_kernel_offset(k, i);
+		s->params[i] = s->bytes + rn_cu_kernel_offset(k, i);
 		if (params && !params[i])
 			return CUDA_ERROR_INVALID_VALUE;
 		if (params)
@@ -291,27 +291,27 @@ static bool is_shape(const struct rn_cuda_launch *l)
 static CUresult launch(CUfunction fn, CUstream stream, const struct rn_cuda_launch *shape,
 		       void **params, void **extra)
 {
-	struct rn_cuda_work *w;
+	struct rn_cu_work *w;
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (!is_function(fn))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_HANDLE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_HANDLE);
 	if (!is_shape(shape))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
-	w = rn_cuda_work_new(RN_CUDA_KERNEL);
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
+	w = rn_cu_work_new(RN_CU_KERNEL);
 	if (!w)
-		return rn_cuda_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		return rn_cu_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	w->start.kernel = fn->kernel;
 	w->start.launch = *shape;
 	rc = copy_params(&w->start, params, extra);
 	if (rc)
-		rn_cuda_work_free(w);
+		rn_cu_work_free(w);
 	else
-		rc = rn_cuda_submit(s, w, false);
-	return rn_cuda_leave(rc);
+		rc = rn_cu_submit(s, w, false);
+	return rn_cu_leave(rc);
 }
 
 CUresult cuLaunchKernel(CUfunction fn, unsigned int grid_x, unsigned int grid_y,
@@ -354,7 +354,7 @@ CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;
 	copy = *config;
-	copy.hStream = rn_cuda_ptsz(copy.hStream);
+	copy.hStream = rn_cu_ptsz(copy.hStream);
 	return cuLaunchKernelEx(&copy, fn, params, extra);
 }
 
@@ -364,4 +364,4 @@ CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void
 	{                             \
 		return name call;     \
 	}
-RN_CUDA_STREAM_CALLS(DEFINE_SZ)
+RN_CU_STREAM_CALLS(DEFINE_SZ)

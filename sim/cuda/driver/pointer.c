@@ -4,13 +4,13 @@
 
 #include "driver.h"
 
-static bool is_on_device(const struct rn_cuda_memory *m)
+static bool is_on_device(const struct rn_cu_memory *m)
 {
-	return m->kind == RN_CUDA_DEVICE_MEMORY || m->kind == RN_CUDA_IPC_MEMORY;
+	return m->kind == RN_CU_DEVICE_MEMORY || m->kind == RN_CU_IPC_MEMORY;
 }
 
 /* Returns true if the CPU reaches the memory by the pointer, as the API has it. */
-static bool is_on_host(const struct rn_cuda_memory *m)
+static bool is_on_host(const struct rn_cu_memory *m)
 {
 	return !is_on_device(m);
 }
@@ -40,7 +40,7 @@ static void put_wide(void *data, uint64_t value)
 /* The value of an attribute for memory that is known. Each attribute has the size that
  * the documentation gives it.
  */
-static CUresult get_attribute(const struct rn_cuda_memory *m, CUpointer_attribute attr,
+static CUresult get_attribute(const struct rn_cu_memory *m, CUpointer_attribute attr,
 			      CUdeviceptr ptr, void *data)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): device pointers are numbers */
@@ -51,7 +51,7 @@ static CUresult get_attribute(const struct rn_cuda_memory *m, CUpointer_attribut
 		put(data, &m->ctx, sizeof(m->ctx));
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		put_word(data, is_on_device(m) || m->kind == RN_CUDA_MANAGED_MEMORY
+		put_word(data, is_on_device(m) || m->kind == RN_CU_MANAGED_MEMORY
 				       ? CU_MEMORYTYPE_DEVICE
 				       : CU_MEMORYTYPE_HOST);
 		return CUDA_SUCCESS;
@@ -71,13 +71,13 @@ static CUresult get_attribute(const struct rn_cuda_memory *m, CUpointer_attribut
 		put_wide(data, m->id);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		put_bool(data, m->kind == RN_CUDA_MANAGED_MEMORY);
+		put_bool(data, m->kind == RN_CU_MANAGED_MEMORY);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		put_word(data, (unsigned)m->device);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		put_bool(data, m->kind == RN_CUDA_DEVICE_MEMORY && !m->pool);
+		put_bool(data, m->kind == RN_CU_DEVICE_MEMORY && !m->pool);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -94,7 +94,7 @@ static CUresult get_attribute(const struct rn_cuda_memory *m, CUpointer_attribut
 		put_wide(data, 0);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		put_bool(data, m->kind == RN_CUDA_DEVICE_MEMORY);
+		put_bool(data, m->kind == RN_CU_DEVICE_MEMORY);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		put_word(data, 3); /* read and write */
@@ -115,22 +115,22 @@ static bool is_attribute(CUpointer_attribute attr)
 }
 
 /* Finds the memory of a pointer. Memory that is about to be freed is still there. */
-static const struct rn_cuda_memory *find(CUdeviceptr ptr)
+static const struct rn_cu_memory *find(CUdeviceptr ptr)
 {
-	return ptr <= UINTPTR_MAX ? rn_cuda_memory_of((uintptr_t)ptr) : NULL;
+	return ptr <= UINTPTR_MAX ? rn_cu_memory_of((uintptr_t)ptr) : NULL;
 }
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr, CUdeviceptr ptr)
 {
-	const struct rn_cuda_memory *m;
-	CUresult rc = rn_cuda_lock();
+	const struct rn_cu_memory *m;
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
 	m = find(ptr);
 	if (!data || !m || !is_attribute(attr))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
-	return rn_cuda_leave(get_attribute(m, attr, ptr, data));
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(get_attribute(m, attr, ptr, data));
 }
 
 /* What cuPointerGetAttributes() gives for a pointer that is not known. */
@@ -159,36 +159,36 @@ static void get_nothing(CUpointer_attribute attr, void *data)
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attrs,
 				void **data, CUdeviceptr ptr)
 {
-	const struct rn_cuda_memory *m;
-	CUresult rc = rn_cuda_lock();
+	const struct rn_cu_memory *m;
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
 	if (!attrs || !data)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
 	for (unsigned i = 0; i < count; i++)
 		if (!data[i] || !is_attribute(attrs[i]) ||
 		    attrs[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
-			return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
+			return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
 	m = find(ptr);
 	for (unsigned i = 0; i < count; i++)
 		if (!m || get_attribute(m, attrs[i], ptr, data[i]))
 			get_nothing(attrs[i], data[i]);
-	return rn_cuda_leave(CUDA_SUCCESS);
+	return rn_cu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 			       CUdeviceptr ptr)
 {
-	struct rn_cuda_memory *m;
-	CUresult rc = rn_cuda_lock();
+	struct rn_cu_memory *m;
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
-	m = rn_cuda_memory_of((uintptr_t)ptr);
+	m = rn_cu_memory_of((uintptr_t)ptr);
 	if (!value || !m || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
-	    m->kind != RN_CUDA_DEVICE_MEMORY)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
+	    m->kind != RN_CU_DEVICE_MEMORY)
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
 	m->has_sync_memops = *(const unsigned *)value != 0;
-	return rn_cuda_leave(CUDA_SUCCESS);
+	return rn_cu_leave(CUDA_SUCCESS);
 }

@@ -7,19 +7,19 @@
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	struct CUctx_st *ctx;
-	CUresult rc = rn_cuda_lock_context(&ctx);
+	CUresult rc = rn_cu_lock_context(&ctx);
 
 	if (rc)
 		return rc;
 	if (!stream || flags > CU_STREAM_NON_BLOCKING)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
 	if (priority > 0)
 		priority = 0;
 	if (priority < -5)
 		priority = -5;
-	return rn_cuda_leave(rn_cuda_stream_create(
-		ctx, flags, priority, flags ? RN_CUDA_NON_BLOCKING : RN_CUDA_BLOCKING,
-		stream));
+	return rn_cu_leave(
+		rn_cu_stream_create(ctx, flags, priority,
+				    flags ? RN_CU_NON_BLOCKING : RN_CU_BLOCKING, stream));
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
@@ -30,15 +30,15 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock();
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
-	s = (uintptr_t)stream > 2 ? rn_cuda_stream_of(NULL, stream) : NULL;
-	if (!s || s->core.kind == RN_CUDA_LEGACY || s->is_of_thread)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_HANDLE);
-	rn_cuda_stream_destroy(s);
-	return rn_cuda_leave(CUDA_SUCCESS);
+	s = (uintptr_t)stream > 2 ? rn_cu_stream_of(NULL, stream) : NULL;
+	if (!s || s->core.kind == RN_CU_LEGACY || s->is_of_thread)
+		return rn_cu_leave(CUDA_ERROR_INVALID_HANDLE);
+	rn_cu_stream_destroy(s);
+	return rn_cu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuStreamDestroy(CUstream stream)
@@ -49,94 +49,94 @@ CUresult cuStreamDestroy(CUstream stream)
 CUresult cuStreamSynchronize(CUstream stream)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
-	return rc ? rc : rn_cuda_leave(rn_cuda_stream_sync(s));
+	return rc ? rc : rn_cu_leave(rn_cu_stream_sync(s));
 }
 
 CUresult cuStreamQuery(CUstream stream)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
-	return rn_cuda_leave(rn_cuda_stream_is_idle(&s->core) ? CUDA_SUCCESS
-							      : CUDA_ERROR_NOT_READY);
+	return rn_cu_leave(rn_cu_stream_is_idle(&s->core) ? CUDA_SUCCESS
+							  : CUDA_ERROR_NOT_READY);
 }
 
 /* ------------------------------------------------------ what a stream is */
 CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (flags)
 		*flags = s->flags;
-	return rn_cuda_leave(flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (priority)
 		*priority = s->priority;
-	return rn_cuda_leave(priority ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(priority ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (ctx)
 		*ctx = s->ctx;
-	return rn_cuda_leave(ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (id)
 		*id = s->id;
-	return rn_cuda_leave(id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuStreamGetDevice(CUstream stream, CUdevice *device)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (device)
 		*device = s->ctx->device;
-	return rn_cuda_leave(device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* Graphs are not there, so no stream is ever captured. */
 CUresult cuStreamIsCapturing(CUstream stream, int *status)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (status)
 		*status = 0;
-	return rn_cuda_leave(status ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(status ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, uint64_t *id,
@@ -173,43 +173,43 @@ CUresult cuThreadExchangeStreamCaptureMode(int *mode)
 CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t len,
 				unsigned int flags)
 {
-	const struct rn_cuda_memory *m;
+	const struct rn_cu_memory *m;
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
-	m = rn_cuda_memory_of(ptr);
-	if (!m || m->kind != RN_CUDA_MANAGED_MEMORY || (len && len != m->range.len) ||
+	m = rn_cu_memory_of(ptr);
+	if (!m || m->kind != RN_CU_MANAGED_MEMORY || (len && len != m->range.len) ||
 	    !flags || flags > CU_MEM_ATTACH_SINGLE)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
-	return rn_cuda_leave(CUDA_SUCCESS);
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(CUDA_SUCCESS);
 }
 
 /* ---------------------------------------------------------- host functions */
-static CUresult submit_call(CUstream stream, enum rn_cuda_work_kind kind,
-			    struct rn_cuda_call call)
+static CUresult submit_call(CUstream stream, enum rn_cu_work_kind kind,
+			    struct rn_cu_call call)
 {
-	struct rn_cuda_work *w;
+	struct rn_cu_work *w;
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
-	w = rn_cuda_work_new(kind);
+	w = rn_cu_work_new(kind);
 	if (!w)
-		return rn_cuda_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		return rn_cu_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	w->call = call;
 	w->call.handle = stream;
-	return rn_cuda_leave(rn_cuda_submit(s, w, false));
+	return rn_cu_leave(rn_cu_submit(s, w, false));
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *arg)
 {
 	if (!fn)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit_call(stream, RN_CUDA_CALL,
-			   (struct rn_cuda_call){ .fn = fn, .arg = arg });
+	return submit_call(stream, RN_CU_CALL,
+			   (struct rn_cu_call){ .fn = fn, .arg = arg });
 }
 
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void *arg,
@@ -217,52 +217,51 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void *arg,
 {
 	if (!fn || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return submit_call(stream, RN_CUDA_CALLBACK,
-			   (struct rn_cuda_call){ .callback = fn, .arg = arg });
+	return submit_call(stream, RN_CU_CALLBACK,
+			   (struct rn_cu_call){ .callback = fn, .arg = arg });
 }
 
 /* ------------------------------------------------ stream memory operations */
-static CUresult submit_value(struct CUstream_st *s, enum rn_cuda_work_kind kind,
-			     struct rn_cuda_value v)
+static CUresult submit_value(struct CUstream_st *s, enum rn_cu_work_kind kind,
+			     struct rn_cu_value v)
 {
-	struct rn_cuda_work *w;
+	struct rn_cu_work *w;
 
-	if (v.at % v.size || !rn_cuda_memory_hold(v.at, v.size))
+	if (v.at % v.size || !rn_cu_memory_hold(v.at, v.size))
 		return CUDA_ERROR_INVALID_VALUE;
-	w = rn_cuda_work_new(kind);
+	w = rn_cu_work_new(kind);
 	if (!w)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	w->value = v;
-	return rn_cuda_submit(s, w, false);
+	return rn_cu_submit(s, w, false);
 }
 
 static CUresult wait_value(CUstream stream, CUdeviceptr at, uint64_t value, unsigned size,
 			   unsigned flags)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (flags & ~(3U | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH))
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
-	return rn_cuda_leave(submit_value(
-		s, RN_CUDA_WAIT_VALUE, (struct rn_cuda_value){ at, value, size, flags }));
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(submit_value(s, RN_CU_WAIT_VALUE,
+					(struct rn_cu_value){ at, value, size, flags }));
 }
 
 static CUresult write_value(CUstream stream, CUdeviceptr at, uint64_t value,
 			    unsigned size, unsigned flags)
 {
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
 	if (flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
-		return rn_cuda_leave(CUDA_ERROR_INVALID_VALUE);
-	return rn_cuda_leave(
-		submit_value(s, RN_CUDA_WRITE_VALUE,
-			     (struct rn_cuda_value){ at, value, size, flags }));
+		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
+	return rn_cu_leave(submit_value(s, RN_CU_WRITE_VALUE,
+					(struct rn_cu_value){ at, value, size, flags }));
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, uint32_t value,
@@ -291,16 +290,16 @@ CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr at, uint64_t value
 
 static CUresult submit_flush(CUstream stream)
 {
-	struct rn_cuda_work *w;
+	struct rn_cu_work *w;
 	struct CUstream_st *s;
-	CUresult rc = rn_cuda_lock_stream(stream, &s);
+	CUresult rc = rn_cu_lock_stream(stream, &s);
 
 	if (rc)
 		return rc;
-	w = rn_cuda_work_new(RN_CUDA_FLUSH);
+	w = rn_cu_work_new(RN_CU_FLUSH);
 	if (!w)
-		return rn_cuda_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	return rn_cuda_leave(rn_cuda_submit(s, w, false));
+		return rn_cu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	return rn_cu_leave(rn_cu_submit(s, w, false));
 }
 
 static CUresult submit_mem_op(CUstream stream, const CUstreamBatchMemOpParams *op)

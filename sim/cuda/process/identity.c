@@ -11,7 +11,7 @@ enum {
 	FIRST_BUS = 0x41,
 };
 
-void rn_cuda_uuid(int device, CUuuid *uuid)
+void rn_cu_uuid(int device, CUuuid *uuid)
 {
 	/* A UUID of version 8 (own layout), the same in each process. */
 	static const char base[16] = { 'r',	   'o', 'c',	    'i', 'n', '-',
@@ -22,23 +22,23 @@ void rn_cuda_uuid(int device, CUuuid *uuid)
 	uuid->bytes[15] = (char)device;
 }
 
-void rn_cuda_name(int device, char *name, size_t len)
+void rn_cu_name(int device, char *name, size_t len)
 {
 	(void)device;
 	snprintf(name, len, "Rocin simulated GPU");
 }
 
-int rn_cuda_bus(int device)
+int rn_cu_bus(int device)
 {
 	return FIRST_BUS + device;
 }
 
-void rn_cuda_bus_id(int device, char *id, size_t len)
+void rn_cu_bus_id(int device, char *id, size_t len)
 {
-	snprintf(id, len, "0000:%02X:00.0", (unsigned)rn_cuda_bus(device));
+	snprintf(id, len, "0000:%02X:00.0", (unsigned)rn_cu_bus(device));
 }
 
-int rn_cuda_by_bus_id(const char *id)
+int rn_cu_by_bus_id(const char *id)
 {
 	unsigned domain = 0, bus, slot, function = 0;
 	int end = 0;
@@ -150,10 +150,10 @@ static int from_gpu(struct rn_gpu *gpu, enum rn_gpu_attr attr, int *value)
 	return err;
 }
 
-int rn_cuda_attribute(struct rn_gpu *gpu, int device, int attr, int *value)
+int rn_cu_attribute(struct rn_gpu *gpu, int device, int attr, int *value)
 {
 	if (attr == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) {
-		*value = rn_cuda_bus(device);
+		*value = rn_cu_bus(device);
 		return 0;
 	}
 	if (attr == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS)

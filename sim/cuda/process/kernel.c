@@ -25,7 +25,7 @@ static size_t aligned(size_t at, size_t size)
 	return (at + to - 1) & ~(to - 1);
 }
 
-size_t rn_cuda_kernel_offset(const struct rn_cuda_kernel *k, unsigned param)
+size_t rn_cu_kernel_offset(const struct rn_cu_kernel *k, unsigned param)
 {
 	size_t at = 0;
 
@@ -34,13 +34,12 @@ size_t rn_cuda_kernel_offset(const struct rn_cuda_kernel *k, unsigned param)
 	return param < k->count ? aligned(at, k->sizes[param]) : at;
 }
 
-static struct rn_cuda_kernel *find(const char *name)
+static struct rn_cu_kernel *find(const char *name)
 {
 	struct rn_list *at;
 
 	rn_list_for_each (at, &kernels) {
-		struct rn_cuda_kernel *k =
-			RN_CONTAINER_OF(at, struct rn_cuda_kernel, link);
+		struct rn_cu_kernel *k = RN_CONTAINER_OF(at, struct rn_cu_kernel, link);
 
 		if (strcmp(k->name, name) == 0)
 			return k;
@@ -48,9 +47,9 @@ static struct rn_cuda_kernel *find(const char *name)
 	return NULL;
 }
 
-struct rn_cuda_kernel *rn_cuda_kernel_find(const char *name)
+struct rn_cu_kernel *rn_cu_kernel_find(const char *name)
 {
-	struct rn_cuda_kernel *k;
+	struct rn_cu_kernel *k;
 
 	pthread_mutex_lock(&lock);
 	k = find(name);
@@ -74,10 +73,10 @@ static bool are_sizes(const size_t *sizes, unsigned count)
 	return sum <= BYTES_MAX;
 }
 
-static struct rn_cuda_kernel *new_kernel(const char *name, const size_t *sizes,
-					 unsigned count)
+static struct rn_cu_kernel *new_kernel(const char *name, const size_t *sizes,
+				       unsigned count)
 {
-	struct rn_cuda_kernel *k = calloc(1, sizeof(*k));
+	struct rn_cu_kernel *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
@@ -92,14 +91,14 @@ static struct rn_cuda_kernel *new_kernel(const char *name, const size_t *sizes,
 	for (unsigned i = 0; i < count; i++)
 		k->sizes[i] = sizes[i];
 	k->count = count;
-	k->bytes = rn_cuda_kernel_offset(k, count);
+	k->bytes = rn_cu_kernel_offset(k, count);
 	return k;
 }
 
 /* Takes the name from the kernel that has it. Handles to that kernel remain. */
 static void forget(const char *name)
 {
-	struct rn_cuda_kernel *k = find(name);
+	struct rn_cu_kernel *k = find(name);
 
 	if (k) {
 		rn_list_remove(&k->link);
@@ -110,7 +109,7 @@ static void forget(const char *name)
 int rn_cuda_register_kernel(const char *name, rn_cuda_kernel_fn *fn, const size_t *sizes,
 			    unsigned count)
 {
-	struct rn_cuda_kernel *k = NULL;
+	struct rn_cu_kernel *k = NULL;
 
 	if (!name || !*name || (fn && !are_sizes(sizes, count)))
 		return -EINVAL;

@@ -19,9 +19,9 @@
 
 #define PAGE ((size_t)4096)
 
-static struct rn_cuda_memory *memory_of_range(struct rn_cuda_range *r)
+static struct rn_cu_memory *memory_of_range(struct rn_cu_range *r)
 {
-	return r ? RN_CONTAINER_OF(r, struct rn_cuda_memory, range) : NULL;
+	return r ? RN_CONTAINER_OF(r, struct rn_cu_memory, range) : NULL;
 }
 
 static size_t whole_pages(size_t bytes)
@@ -30,32 +30,32 @@ static size_t whole_pages(size_t bytes)
 }
 
 /* ------------------------------------------------------------------ search */
-struct rn_cuda_memory *rn_cuda_memory_of(uintptr_t addr)
+struct rn_cu_memory *rn_cu_memory_of(uintptr_t addr)
 {
-	return memory_of_range(rn_cuda_ranges_find(&rn_cuda.ranges, addr));
+	return memory_of_range(rn_cu_ranges_find(&rn_cu.ranges, addr));
 }
 
-struct rn_cuda_memory *rn_cuda_memory_hold(uintptr_t addr, size_t len)
+struct rn_cu_memory *rn_cu_memory_hold(uintptr_t addr, size_t len)
 {
-	return memory_of_range(rn_cuda_ranges_hold(&rn_cuda.ranges, addr, len));
+	return memory_of_range(rn_cu_ranges_hold(&rn_cu.ranges, addr, len));
 }
 
 /* Puts memory into the table. On an error it is freed, and what it names is not. */
-static CUresult add_memory(struct rn_cuda_memory *m)
+static CUresult add_memory(struct rn_cu_memory *m)
 {
 	int err;
 
-	m->id = ++rn_cuda.next_id;
+	m->id = ++rn_cu.next_id;
 	m->shared_fd = -1;
-	err = rn_cuda_ranges_add(&rn_cuda.ranges, &m->range);
+	err = rn_cu_ranges_add(&rn_cu.ranges, &m->range);
 	if (err)
 		free(m);
-	return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : rn_cuda_result(err);
+	return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : rn_cu_result(err);
 }
 
-static struct rn_cuda_memory *new_memory(struct CUctx_st *ctx, enum rn_cuda_kind kind)
+static struct rn_cu_memory *new_memory(struct CUctx_st *ctx, enum rn_cu_kind kind)
 {
-	struct rn_cuda_memory *m = calloc(1, sizeof(*m));
+	struct rn_cu_memory *m = calloc(1, sizeof(*m));
 
 	if (m) {
 		m->ctx = ctx;
@@ -66,25 +66,25 @@ static struct rn_cuda_memory *new_memory(struct CUctx_st *ctx, enum rn_cuda_kind
 }
 
 /* -------------------------------------------------------------- allocation */
-CUresult rn_cuda_alloc(struct CUctx_st *ctx, int device, size_t bytes, CUmemoryPool pool,
-		       CUdeviceptr *ptr)
+CUresult rn_cu_alloc(struct CUctx_st *ctx, int device, size_t bytes, CUmemoryPool pool,
+		     CUdeviceptr *ptr)
 {
-	struct rn_cuda_memory *m = new_memory(ctx, RN_CUDA_DEVICE_MEMORY);
+	struct rn_cu_memory *m = new_memory(ctx, RN_CU_DEVICE_MEMORY);
 	struct rn_gpu_buffer buffer;
 	CUresult rc;
 	int err;
 
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	err = rn_gpu_alloc(rn_cuda.device[device].gpu, bytes, 0, &buffer);
+	err = rn_gpu_alloc(rn_cu.device[device].gpu, bytes, 0, &buffer);
 	if (err) {
 		free(m);
-		return rn_cuda_result(err);
+		return rn_cu_result(err);
 	}
 	m->device = device;
 	m->pool = pool;
 	m->has_sync_memops = (ctx->flags & CU_CTX_SYNC_MEMOPS) != 0;
-	m->range = (struct rn_cuda_range){ (uintptr_t)buffer.bar, bytes };
+	m->range = (struct rn_cu_range){ (uintptr_t)buffer.bar, bytes };
 	rc = add_memory(m);
 	if (rc) {
 		rn_gpu_free(buffer.bar);
@@ -99,10 +99,10 @@ CUresult rn_cuda_alloc(struct CUctx_st *ctx, int device, size_t bytes, CUmemoryP
 	return CUDA_SUCCESS;
 }
 
-CUresult rn_cuda_alloc_host(struct CUctx_st *ctx, size_t bytes, unsigned flags,
-			    enum rn_cuda_kind kind, void **ptr)
+CUresult rn_cu_alloc_host(struct CUctx_st *ctx, size_t bytes, unsigned flags,
+			  enum rn_cu_kind kind, void **ptr)
 {
-	struct rn_cuda_memory *m;
+	struct rn_cu_memory *m;
 	CUresult rc;
 	void *at;
 
@@ -118,7 +118,7 @@ CUresult rn_cuda_alloc_host(struct CUctx_st *ctx, size_t bytes, unsigned flags,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	m->flags = flags;
-	m->range = (struct rn_cuda_range){ (uintptr_t)at, bytes };
+	m->range = (struct rn_cu_range){ (uintptr_t)at, bytes };
 	rc = add_memory(m);
 	if (rc)
 		munmap(at, whole_pages(bytes));
@@ -138,44 +138,44 @@ static bool is_mapped(const void *ptr, size_t bytes)
 	return hi > lo && !msync((void *)lo, hi - lo, 0);
 }
 
-CUresult rn_cuda_register_host(struct CUctx_st *ctx, void *ptr, size_t bytes,
-			       unsigned flags)
+CUresult rn_cu_register_host(struct CUctx_st *ctx, void *ptr, size_t bytes,
+			     unsigned flags)
 {
-	struct rn_cuda_memory *m;
+	struct rn_cu_memory *m;
 	CUresult rc;
 
 	if (!ptr || !bytes || !is_mapped(ptr, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	m = new_memory(ctx, RN_CUDA_HOST_REGISTERED);
+	m = new_memory(ctx, RN_CU_HOST_REGISTERED);
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->flags = flags;
-	m->range = (struct rn_cuda_range){ (uintptr_t)ptr, bytes };
+	m->range = (struct rn_cu_range){ (uintptr_t)ptr, bytes };
 	rc = add_memory(m);
 	return rc == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
 					      : rc;
 }
 
-void rn_cuda_release(struct rn_cuda_memory *m)
+void rn_cu_release(struct rn_cu_memory *m)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): ranges store addresses */
 	void *base = (void *)m->range.base;
 
-	rn_cuda_ranges_remove(&rn_cuda.ranges, &m->range);
+	rn_cu_ranges_remove(&rn_cu.ranges, &m->range);
 	switch (m->kind) {
-	case RN_CUDA_DEVICE_MEMORY:
+	case RN_CU_DEVICE_MEMORY:
 		rn_gpu_free(base);
 		if (m->pool)
 			m->pool->used -= m->range.len;
 		break;
-	case RN_CUDA_HOST_MEMORY:
-	case RN_CUDA_MANAGED_MEMORY:
+	case RN_CU_HOST_MEMORY:
+	case RN_CU_MANAGED_MEMORY:
 		munmap(base, whole_pages(m->range.len));
 		break;
-	case RN_CUDA_IPC_MEMORY:
+	case RN_CU_IPC_MEMORY:
 		munmap(m->mapping, m->mapping_len);
 		break;
-	case RN_CUDA_HOST_REGISTERED:
+	case RN_CU_HOST_REGISTERED:
 		break;
 	}
 	if (m->shared_fd >= 0)
@@ -200,19 +200,19 @@ _Static_assert(sizeof(struct shared) <= CU_IPC_HANDLE_SIZE, "it fits into a hand
 
 static const char magic[8] = "rocin-1";
 
-CUresult rn_cuda_ipc_export(struct rn_cuda_memory *m, CUipcMemHandle *handle)
+CUresult rn_cu_ipc_export(struct rn_cu_memory *m, CUipcMemHandle *handle)
 {
 	struct shared s = { .pid = (int)getpid(), .device = m->device, .id = m->id };
 	struct stat st;
 	off_t offset;
 
-	if (m->kind != RN_CUDA_DEVICE_MEMORY || m->pool)
+	if (m->kind != RN_CU_DEVICE_MEMORY || m->pool)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (m->shared_fd < 0)
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr): ranges store addresses */
 		m->shared_fd = rn_gpu_export_dmabuf((void *)m->range.base, m->range.len);
 	if (m->shared_fd < 0)
-		return rn_cuda_result(m->shared_fd);
+		return rn_cu_result(m->shared_fd);
 	offset = lseek(m->shared_fd, 0, SEEK_CUR);
 	if (offset < 0 || fstat(m->shared_fd, &st))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -248,27 +248,27 @@ static void *map_shared(const struct shared *s)
 }
 
 /* Returns the memory that was mapped for the handle before, or NULL. */
-static struct rn_cuda_memory *opened_before(const struct shared *s)
+static struct rn_cu_memory *opened_before(const struct shared *s)
 {
-	for (size_t i = 0; i < rn_cuda.ranges.count; i++) {
-		struct rn_cuda_memory *m = memory_of_range(rn_cuda.ranges.range[i]);
+	for (size_t i = 0; i < rn_cu.ranges.count; i++) {
+		struct rn_cu_memory *m = memory_of_range(rn_cu.ranges.range[i]);
 
-		if (m->kind == RN_CUDA_IPC_MEMORY && m->id == s->id &&
+		if (m->kind == RN_CU_IPC_MEMORY && m->id == s->id &&
 		    m->flags == (unsigned)s->pid)
 			return m;
 	}
 	return NULL;
 }
 
-CUresult rn_cuda_ipc_import(struct CUctx_st *ctx, const CUipcMemHandle *handle,
-			    CUdeviceptr *ptr)
+CUresult rn_cu_ipc_import(struct CUctx_st *ctx, const CUipcMemHandle *handle,
+			  CUdeviceptr *ptr)
 {
-	struct rn_cuda_memory *m;
+	struct rn_cu_memory *m;
 	struct shared s;
 	CUresult rc;
 
 	memcpy(&s, handle->reserved, sizeof(s));
-	if (memcmp(s.magic, magic, sizeof(magic)) != 0 || !rn_cuda_device_of(s.device) ||
+	if (memcmp(s.magic, magic, sizeof(magic)) != 0 || !rn_cu_device_of(s.device) ||
 	    !s.len)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s.pid == (int)getpid())
@@ -279,7 +279,7 @@ CUresult rn_cuda_ipc_import(struct CUctx_st *ctx, const CUipcMemHandle *handle,
 		*ptr = m->range.base;
 		return CUDA_SUCCESS;
 	}
-	m = new_memory(ctx, RN_CUDA_IPC_MEMORY);
+	m = new_memory(ctx, RN_CU_IPC_MEMORY);
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->mapping_len = whole_pages(s.len);
@@ -288,7 +288,7 @@ CUresult rn_cuda_ipc_import(struct CUctx_st *ctx, const CUipcMemHandle *handle,
 		free(m);
 		return CUDA_ERROR_MAP_FAILED;
 	}
-	m->range = (struct rn_cuda_range){ (uintptr_t)m->mapping, s.len };
+	m->range = (struct rn_cu_range){ (uintptr_t)m->mapping, s.len };
 	rc = add_memory(m);
 	if (rc)
 		return rc;

@@ -11,7 +11,7 @@ enum {
 	STACK_MAX = 64, /* depth of a thread's stack of contexts */
 };
 
-struct rn_cuda_process rn_cuda = {
+struct rn_cu_process rn_cu = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
 };
@@ -30,57 +30,57 @@ static __thread struct {
 /* ---------------------------------------------------------- initialisation */
 static void in_child(void)
 {
-	atomic_store(&rn_cuda.is_forked, true);
+	atomic_store(&rn_cu.is_forked, true);
 }
 
 static void init_once(void)
 {
 	int count = rn_gpu_count();
 
-	rn_list_init(&rn_cuda.contexts);
-	rn_list_init(&rn_cuda.pools);
-	for (int i = 0; i < count && i < RN_CUDA_DEVICES; i++) {
-		struct rn_cuda_device *d = &rn_cuda.device[i];
+	rn_list_init(&rn_cu.contexts);
+	rn_list_init(&rn_cu.pools);
+	for (int i = 0; i < count && i < RN_CU_DEVICES; i++) {
+		struct rn_cu_device *d = &rn_cu.device[i];
 
 		d->gpu = rn_gpu_open(i);
 		if (!d->gpu)
 			break;
-		rn_cuda_sched_init(&d->sched, 0);
+		rn_cu_sched_init(&d->sched, 0);
 		d->primary.device = i;
 		d->primary.is_primary = true;
-		rn_cuda.count++;
+		rn_cu.count++;
 	}
 	pthread_atfork(NULL, NULL, in_child);
-	if (rn_cuda.count)
-		atomic_store(&rn_cuda.is_initialized, true);
+	if (rn_cu.count)
+		atomic_store(&rn_cu.is_initialized, true);
 }
 
-CUresult rn_cuda_init(void)
+CUresult rn_cu_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (atomic_load(&rn_cuda.is_forked))
+	if (atomic_load(&rn_cu.is_forked))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	pthread_once(&once, init_once);
-	return rn_cuda.count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+	return rn_cu.count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
 /* -------------------------------------------------------------------- lock */
-CUresult rn_cuda_lock(void)
+CUresult rn_cu_lock(void)
 {
-	if (!atomic_load(&rn_cuda.is_initialized) || atomic_load(&rn_cuda.is_forked))
+	if (!atomic_load(&rn_cu.is_initialized) || atomic_load(&rn_cu.is_forked))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	pthread_mutex_lock(&rn_cuda.lock);
+	pthread_mutex_lock(&rn_cu.lock);
 	return CUDA_SUCCESS;
 }
 
-CUresult rn_cuda_lock_context(struct CUctx_st **ctx)
+CUresult rn_cu_lock_context(struct CUctx_st **ctx)
 {
-	CUresult rc = rn_cuda_lock();
+	CUresult rc = rn_cu_lock();
 
 	if (rc)
 		return rc;
-	*ctx = rn_cuda_current();
+	*ctx = rn_cu_current();
 	if (*ctx && !(*ctx)->error)
 		return CUDA_SUCCESS;
 	if (*ctx)
@@ -88,16 +88,16 @@ CUresult rn_cuda_lock_context(struct CUctx_st **ctx)
 	else
 		rc = stack.depth ? CUDA_ERROR_CONTEXT_IS_DESTROYED
 				 : CUDA_ERROR_INVALID_CONTEXT;
-	rn_cuda_unlock();
+	rn_cu_unlock();
 	return rc;
 }
 
-void rn_cuda_unlock(void)
+void rn_cu_unlock(void)
 {
-	pthread_mutex_unlock(&rn_cuda.lock);
+	pthread_mutex_unlock(&rn_cu.lock);
 }
 
-void rn_cuda_wait(rn_ns until)
+void rn_cu_wait(rn_ns until)
 {
 	struct timespec end = { .tv_sec = until / 1000000000,
 				.tv_nsec = until % 1000000000 };
@@ -105,15 +105,15 @@ void rn_cuda_wait(rn_ns until)
 	/* librocin-gpu has a pthread_cond_wait() without a version, which a library that
 	 * is linked with it must not call; this one has one version only.
 	 */
-	pthread_cond_clockwait(&rn_cuda.changed, &rn_cuda.lock, CLOCK_MONOTONIC, &end);
+	pthread_cond_clockwait(&rn_cu.changed, &rn_cu.lock, CLOCK_MONOTONIC, &end);
 }
 
-void rn_cuda_tell(void)
+void rn_cu_tell(void)
 {
-	pthread_cond_broadcast(&rn_cuda.changed);
+	pthread_cond_broadcast(&rn_cu.changed);
 }
 
-rn_ns rn_cuda_now(void)
+rn_ns rn_cu_now(void)
 {
 	struct timespec now;
 
@@ -121,7 +121,7 @@ rn_ns rn_cuda_now(void)
 	return now.tv_sec * (rn_ns)1000000000 + now.tv_nsec;
 }
 
-CUresult rn_cuda_result(int err)
+CUresult rn_cu_result(int err)
 {
 	switch (err) {
 	case 0:
@@ -139,34 +139,34 @@ CUresult rn_cuda_result(int err)
 	}
 }
 
-struct rn_cuda_device *rn_cuda_device_of(CUdevice number)
+struct rn_cu_device *rn_cu_device_of(CUdevice number)
 {
-	return number >= 0 && number < rn_cuda.count ? &rn_cuda.device[number] : NULL;
+	return number >= 0 && number < rn_cu.count ? &rn_cu.device[number] : NULL;
 }
 
 /* ---------------------------------------------------- a thread's contexts */
-bool rn_cuda_is_context(const struct CUctx_st *ctx)
+bool rn_cu_is_context(const struct CUctx_st *ctx)
 {
 	struct rn_list *at;
 
-	rn_list_for_each (at, &rn_cuda.contexts)
+	rn_list_for_each (at, &rn_cu.contexts)
 		if (RN_CONTAINER_OF(at, struct CUctx_st, link) == ctx)
 			return true;
 	return false;
 }
 
-struct CUctx_st *rn_cuda_current(void)
+struct CUctx_st *rn_cu_current(void)
 {
 	struct CUctx_st *ctx = stack.depth ? stack.at[stack.depth - 1].ctx : NULL;
 
-	if (!ctx || !rn_cuda_is_context(ctx) || ctx->id != stack.at[stack.depth - 1].id)
+	if (!ctx || !rn_cu_is_context(ctx) || ctx->id != stack.at[stack.depth - 1].id)
 		return NULL;
 	return ctx;
 }
 
-CUresult rn_cuda_push_context(struct CUctx_st *ctx)
+CUresult rn_cu_push_context(struct CUctx_st *ctx)
 {
-	if (!rn_cuda_is_context(ctx))
+	if (!rn_cu_is_context(ctx))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack.depth == STACK_MAX)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -176,7 +176,7 @@ CUresult rn_cuda_push_context(struct CUctx_st *ctx)
 	return CUDA_SUCCESS;
 }
 
-CUresult rn_cuda_pop_context(struct CUctx_st **ctx)
+CUresult rn_cu_pop_context(struct CUctx_st **ctx)
 {
 	if (!stack.depth)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -186,11 +186,11 @@ CUresult rn_cuda_pop_context(struct CUctx_st **ctx)
 	return CUDA_SUCCESS;
 }
 
-CUresult rn_cuda_set_current(struct CUctx_st *ctx)
+CUresult rn_cu_set_current(struct CUctx_st *ctx)
 {
-	if (ctx && !rn_cuda_is_context(ctx))
+	if (ctx && !rn_cu_is_context(ctx))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack.depth)
 		stack.depth--;
-	return ctx ? rn_cuda_push_context(ctx) : CUDA_SUCCESS;
+	return ctx ? rn_cu_push_context(ctx) : CUDA_SUCCESS;
 }

@@ -12,103 +12,101 @@ static void *pointer(uintptr_t addr)
 	return (void *)addr;
 }
 
-static struct rn_cuda_work *work_of(const struct rn_cuda_op *op)
+static struct rn_cu_work *work_of(const struct rn_cu_op *op)
 {
-	return RN_CONTAINER_OF((struct rn_cuda_op *)(uintptr_t)op, struct rn_cuda_work,
-			       op);
+	return RN_CONTAINER_OF((struct rn_cu_op *)(uintptr_t)op, struct rn_cu_work, op);
 }
 
 /* ------------------------------------------------------------------- marks */
-struct rn_cuda_mark *rn_cuda_mark_new(void)
+struct rn_cu_mark *rn_cu_mark_new(void)
 {
-	struct rn_cuda_mark *mark = calloc(1, sizeof(*mark));
+	struct rn_cu_mark *mark = calloc(1, sizeof(*mark));
 
 	if (mark)
 		mark->users = 1;
 	return mark;
 }
 
-void rn_cuda_mark_put(struct rn_cuda_mark *mark)
+void rn_cu_mark_put(struct rn_cu_mark *mark)
 {
 	if (mark && --mark->users == 0)
 		free(mark);
 }
 
-CUresult rn_cuda_mark_wait(struct rn_cuda_mark *mark)
+CUresult rn_cu_mark_wait(struct rn_cu_mark *mark)
 {
 	CUresult rc;
 
 	while (!mark->is_reached)
-		rn_cuda_wait(rn_cuda_now() + RN_MSEC(1000));
-	rc = rn_cuda_result(mark->error);
-	rn_cuda_mark_put(mark);
+		rn_cu_wait(rn_cu_now() + RN_MSEC(1000));
+	rc = rn_cu_result(mark->error);
+	rn_cu_mark_put(mark);
 	return rc;
 }
 
 /* ------------------------------------------------------ lives of operations */
-struct rn_cuda_work *rn_cuda_work_new(enum rn_cuda_work_kind kind)
+struct rn_cu_work *rn_cu_work_new(enum rn_cu_work_kind kind)
 {
-	struct rn_cuda_work *w = calloc(1, sizeof(*w));
+	struct rn_cu_work *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
 	w->kind = kind;
-	w->op.unit = RN_CUDA_UNIT_ENGINE;
-	if (kind == RN_CUDA_MARK)
-		w->op.unit = RN_CUDA_UNIT_NONE;
-	if (kind == RN_CUDA_CALL || kind == RN_CUDA_CALLBACK)
-		w->op.unit = RN_CUDA_UNIT_HOST;
-	w->op.is_conditional = kind == RN_CUDA_WAIT_VALUE;
+	w->op.unit = RN_CU_UNIT_ENGINE;
+	if (kind == RN_CU_MARK)
+		w->op.unit = RN_CU_UNIT_NONE;
+	if (kind == RN_CU_CALL || kind == RN_CU_CALLBACK)
+		w->op.unit = RN_CU_UNIT_HOST;
+	w->op.is_conditional = kind == RN_CU_WAIT_VALUE;
 	return w;
 }
 
-void rn_cuda_work_free(struct rn_cuda_work *w)
+void rn_cu_work_free(struct rn_cu_work *w)
 {
-	if (w->kind == RN_CUDA_KERNEL) {
+	if (w->kind == RN_CU_KERNEL) {
 		free(w->start.params);
 		free(w->start.bytes);
 	}
-	rn_cuda_mark_put(w->op.waits_for);
-	rn_cuda_mark_put(w->op.carries);
+	rn_cu_mark_put(w->op.waits_for);
+	rn_cu_mark_put(w->op.carries);
 	free(w);
 }
 
-CUresult rn_cuda_submit(struct CUstream_st *stream, struct rn_cuda_work *w,
-			bool must_wait)
+CUresult rn_cu_submit(struct CUstream_st *stream, struct rn_cu_work *w, bool must_wait)
 {
-	struct rn_cuda_mark *mark = NULL;
+	struct rn_cu_mark *mark = NULL;
 
 	w->ctx = stream->ctx;
 	if (must_wait) {
-		mark = rn_cuda_mark_new();
+		mark = rn_cu_mark_new();
 		if (!mark) {
-			rn_cuda_work_free(w);
+			rn_cu_work_free(w);
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
 		mark->users = 2;
 		w->op.carries = mark;
 	}
-	if (w->op.unit == RN_CUDA_UNIT_ENGINE)
-		rn_gpu_doorbell(rn_cuda.device[stream->ctx->device].gpu);
-	rn_cuda_push(&stream->core, &w->op);
-	rn_cuda_tell();
-	return mark ? rn_cuda_mark_wait(mark) : CUDA_SUCCESS;
+	if (w->op.unit == RN_CU_UNIT_ENGINE)
+		rn_gpu_doorbell(rn_cu.device[stream->ctx->device].gpu);
+	rn_cu_push(&stream->core, &w->op);
+	rn_cu_tell();
+	return mark ? rn_cu_mark_wait(mark) : CUDA_SUCCESS;
 }
 
 /* --------------------------------------------------------------- execution */
-static int execute_copy(struct rn_gpu *gpu, const struct rn_cuda_copy *c)
+static int execute_copy(struct rn_gpu *gpu, const struct rn_cu_copy *c)
 {
 	int err = 0;
 
 	if (c->device >= 0)
-		gpu = rn_cuda.device[c->device].gpu;
+		gpu = rn_cu.device[c->device].gpu;
 	for (size_t row = 0; row < c->rows && !err; row++)
 		err = rn_gpu_copy(gpu, pointer(c->to + row * c->to_pitch),
 				  pointer(c->from + row * c->from_pitch), c->len);
 	return err;
 }
 
-static int execute_fill(struct rn_gpu *gpu, const struct rn_cuda_fill *f)
+static int execute_fill(struct rn_gpu *gpu, const struct rn_cu_fill *f)
 {
 	int err = 0;
 
@@ -118,7 +116,7 @@ static int execute_fill(struct rn_gpu *gpu, const struct rn_cuda_fill *f)
 	return err;
 }
 
-static bool is_met(uint64_t found, const struct rn_cuda_value *v)
+static bool is_met(uint64_t found, const struct rn_cu_value *v)
 {
 	switch (v->flags & 3) {
 	case CU_STREAM_WAIT_VALUE_GEQ:
@@ -135,7 +133,7 @@ static bool is_met(uint64_t found, const struct rn_cuda_value *v)
 }
 
 /* Loads the word as the GPU sees it. Returns false if it cannot be loaded. */
-static bool load(struct rn_gpu *gpu, const struct rn_cuda_value *v, uint64_t *found)
+static bool load(struct rn_gpu *gpu, const struct rn_cu_value *v, uint64_t *found)
 {
 	struct rn_gpu *before = rn_gpu_current();
 
@@ -145,9 +143,9 @@ static bool load(struct rn_gpu *gpu, const struct rn_cuda_value *v, uint64_t *fo
 	return !rn_gpu_become(NULL) && (!before || !rn_gpu_become(before));
 }
 
-bool rn_cuda_has_value(const struct rn_cuda_op *op, void *arg)
+bool rn_cu_has_value(const struct rn_cu_op *op, void *arg)
 {
-	const struct rn_cuda_value *v = &work_of(op)->value;
+	const struct rn_cu_value *v = &work_of(op)->value;
 	struct rn_gpu *gpu = arg;
 	uint64_t found = 0;
 
@@ -156,7 +154,7 @@ bool rn_cuda_has_value(const struct rn_cuda_op *op, void *arg)
 }
 
 /* The value has come. */
-static int execute_wait(struct rn_gpu *gpu, const struct rn_cuda_value *v)
+static int execute_wait(struct rn_gpu *gpu, const struct rn_cu_value *v)
 {
 	uint64_t found = 0;
 
@@ -167,11 +165,11 @@ static int execute_wait(struct rn_gpu *gpu, const struct rn_cuda_value *v)
 	return 0;
 }
 
-static int execute_call(const struct rn_cuda_work *w)
+static int execute_call(const struct rn_cu_work *w)
 {
-	const struct rn_cuda_call *c = &w->call;
+	const struct rn_cu_call *c = &w->call;
 
-	if (w->kind == RN_CUDA_CALL)
+	if (w->kind == RN_CU_CALL)
 		c->fn(c->arg);
 	else
 		c->callback(c->handle, CUDA_SUCCESS, c->arg);
@@ -180,12 +178,12 @@ static int execute_call(const struct rn_cuda_work *w)
 
 static void run_kernel(void *arg)
 {
-	const struct rn_cuda_start *s = arg;
+	const struct rn_cu_start *s = arg;
 
 	s->kernel->fn(&s->launch);
 }
 
-static int execute_kernel(struct rn_gpu *gpu, struct rn_cuda_start *s)
+static int execute_kernel(struct rn_gpu *gpu, struct rn_cu_start *s)
 {
 	int64_t kernel = rn_gpu_launch(gpu, run_kernel, s);
 
@@ -194,40 +192,40 @@ static int execute_kernel(struct rn_gpu *gpu, struct rn_cuda_start *s)
 
 static int execute_free(uintptr_t addr)
 {
-	struct rn_cuda_memory *m;
+	struct rn_cu_memory *m;
 
-	pthread_mutex_lock(&rn_cuda.lock);
-	m = rn_cuda_memory_of(addr);
+	pthread_mutex_lock(&rn_cu.lock);
+	m = rn_cu_memory_of(addr);
 	if (m && m->range.base == addr)
-		rn_cuda_release(m);
-	pthread_mutex_unlock(&rn_cuda.lock);
+		rn_cu_release(m);
+	pthread_mutex_unlock(&rn_cu.lock);
 	return 0;
 }
 
-int rn_cuda_execute(struct rn_cuda_work *w)
+int rn_cu_execute(struct rn_cu_work *w)
 {
-	struct rn_gpu *gpu = rn_cuda.device[w->ctx->device].gpu;
+	struct rn_gpu *gpu = rn_cu.device[w->ctx->device].gpu;
 
 	switch (w->kind) {
-	case RN_CUDA_COPY:
+	case RN_CU_COPY:
 		return execute_copy(gpu, &w->copy);
-	case RN_CUDA_FILL:
+	case RN_CU_FILL:
 		return execute_fill(gpu, &w->fill);
-	case RN_CUDA_WAIT_VALUE:
+	case RN_CU_WAIT_VALUE:
 		return execute_wait(gpu, &w->value);
-	case RN_CUDA_WRITE_VALUE:
+	case RN_CU_WRITE_VALUE:
 		return rn_gpu_copy(gpu, pointer(w->value.at), &w->value.value,
 				   w->value.size);
-	case RN_CUDA_FLUSH:
+	case RN_CU_FLUSH:
 		return rn_gpu_flush(gpu, RN_GPU_FLUSH_THIS, RN_GPU_TO_OWNER);
-	case RN_CUDA_CALL:
-	case RN_CUDA_CALLBACK:
+	case RN_CU_CALL:
+	case RN_CU_CALLBACK:
 		return execute_call(w);
-	case RN_CUDA_KERNEL:
+	case RN_CU_KERNEL:
 		return execute_kernel(gpu, &w->start);
-	case RN_CUDA_FREE:
+	case RN_CU_FREE:
 		return execute_free(w->freed);
-	case RN_CUDA_MARK:
+	case RN_CU_MARK:
 		return 0;
 	}
 	return -EINVAL;

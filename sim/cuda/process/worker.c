@@ -21,42 +21,42 @@ enum {
  */
 #define POLL_NS RN_USEC(10)
 
-static struct rn_cuda_work *work_of(struct rn_cuda_op *op)
+static struct rn_cu_work *work_of(struct rn_cu_op *op)
 {
-	return RN_CONTAINER_OF(op, struct rn_cuda_work, op);
+	return RN_CONTAINER_OF(op, struct rn_cu_work, op);
 }
 
-static void reap(struct rn_cuda_device *d)
+static void reap(struct rn_cu_device *d)
 {
 	bool has_ended = !rn_list_is_empty(&d->sched.ended);
 
 	while (!rn_list_is_empty(&d->sched.ended))
-		rn_cuda_work_free(work_of(RN_CONTAINER_OF(
-			rn_list_pop_front(&d->sched.ended), struct rn_cuda_op, link)));
+		rn_cu_work_free(work_of(RN_CONTAINER_OF(
+			rn_list_pop_front(&d->sched.ended), struct rn_cu_op, link)));
 	if (!has_ended)
 		return;
-	rn_cuda_streams_reap(d);
-	rn_cuda_tell();
+	rn_cu_streams_reap(d);
+	rn_cu_tell();
 }
 
 /* Ends an operation. An error of one that nobody waits for is the context's. */
-static void end(struct rn_cuda_device *d, struct rn_cuda_work *w, int err)
+static void end(struct rn_cu_device *d, struct rn_cu_work *w, int err)
 {
 	if (err && !w->op.carries && !w->ctx->error)
-		w->ctx->error = rn_cuda_result(err);
-	rn_cuda_done(&d->sched, &w->op, err, rn_cuda_now());
+		w->ctx->error = rn_cu_result(err);
+	rn_cu_done(&d->sched, &w->op, err, rn_cu_now());
 	reap(d);
 }
 
 static void *kernel_main(void *arg)
 {
-	struct rn_cuda_work *w = arg;
-	struct rn_cuda_device *d = &rn_cuda.device[w->ctx->device];
-	int err = rn_cuda_execute(w);
+	struct rn_cu_work *w = arg;
+	struct rn_cu_device *d = &rn_cu.device[w->ctx->device];
+	int err = rn_cu_execute(w);
 
-	pthread_mutex_lock(&rn_cuda.lock);
+	pthread_mutex_lock(&rn_cu.lock);
 	end(d, w, err);
-	pthread_mutex_unlock(&rn_cuda.lock);
+	pthread_mutex_unlock(&rn_cu.lock);
 	return NULL;
 }
 
@@ -82,53 +82,53 @@ static int start_thread(void *(*fn)(void *arg), void *arg)
 }
 
 /* Executes one operation. The lock is held at both ends. */
-static void execute(struct rn_cuda_device *d, struct rn_cuda_work *w)
+static void execute(struct rn_cu_device *d, struct rn_cu_work *w)
 {
 	int err;
 
-	if (w->kind == RN_CUDA_KERNEL) {
+	if (w->kind == RN_CU_KERNEL) {
 		err = start_thread(kernel_main, w);
 		if (err)
 			end(d, w, err);
 		return;
 	}
-	rn_cuda_unlock();
-	err = rn_cuda_execute(w);
-	pthread_mutex_lock(&rn_cuda.lock);
+	rn_cu_unlock();
+	err = rn_cu_execute(w);
+	pthread_mutex_lock(&rn_cu.lock);
 	end(d, w, err);
 }
 
-static void work_for(struct rn_cuda_device *d, enum rn_cuda_unit unit)
+static void work_for(struct rn_cu_device *d, enum rn_cu_unit unit)
 {
-	pthread_mutex_lock(&rn_cuda.lock);
+	pthread_mutex_lock(&rn_cu.lock);
 	for (;;) {
-		rn_ns now = rn_cuda_now();
-		struct rn_cuda_op *op =
-			rn_cuda_next(&d->sched, unit, now, rn_cuda_has_value, d->gpu);
+		rn_ns now = rn_cu_now();
+		struct rn_cu_op *op =
+			rn_cu_next(&d->sched, unit, now, rn_cu_has_value, d->gpu);
 
 		reap(d);
 		if (op)
 			execute(d, work_of(op));
-		else if (unit == RN_CUDA_UNIT_ENGINE && rn_cuda_is_polling(&d->sched))
-			rn_cuda_wait(now + POLL_NS);
+		else if (unit == RN_CU_UNIT_ENGINE && rn_cu_is_polling(&d->sched))
+			rn_cu_wait(now + POLL_NS);
 		else
-			rn_cuda_wait(now + RN_MSEC(1000));
+			rn_cu_wait(now + RN_MSEC(1000));
 	}
 }
 
 static void *engine_main(void *arg)
 {
-	work_for(arg, RN_CUDA_UNIT_ENGINE);
+	work_for(arg, RN_CU_UNIT_ENGINE);
 	return NULL;
 }
 
 static void *host_main(void *arg)
 {
-	work_for(arg, RN_CUDA_UNIT_HOST);
+	work_for(arg, RN_CU_UNIT_HOST);
 	return NULL;
 }
 
-CUresult rn_cuda_workers_start(struct rn_cuda_device *d)
+CUresult rn_cu_workers_start(struct rn_cu_device *d)
 {
 	if (d->has_workers)
 		return CUDA_SUCCESS;

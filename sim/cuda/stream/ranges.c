@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* Returns the index of the first range that ends behind @addr. */
-static size_t index_of(const struct rn_cuda_ranges *all, uintptr_t addr)
+static size_t index_of(const struct rn_cu_ranges *all, uintptr_t addr)
 {
 	size_t lo = 0, hi = all->count;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		const struct rn_cuda_range *r = all->range[mid];
+		const struct rn_cu_range *r = all->range[mid];
 
 		if (addr >= r->base && addr - r->base >= r->len)
 			lo = mid + 1;
@@ -24,14 +24,14 @@ static size_t index_of(const struct rn_cuda_ranges *all, uintptr_t addr)
 	return lo;
 }
 
-static int make_room(struct rn_cuda_ranges *all)
+static int make_room(struct rn_cu_ranges *all)
 {
 	size_t room = all->room ? 2 * all->room : 64;
-	struct rn_cuda_range **more;
+	struct rn_cu_range **more;
 
 	if (all->count < all->room)
 		return 0;
-	more = realloc(all->range, room * sizeof(struct rn_cuda_range *));
+	more = realloc(all->range, room * sizeof(struct rn_cu_range *));
 	if (!more)
 		return -ENOMEM;
 	all->range = more;
@@ -39,7 +39,7 @@ static int make_room(struct rn_cuda_ranges *all)
 	return 0;
 }
 
-int rn_cuda_ranges_add(struct rn_cuda_ranges *all, struct rn_cuda_range *range)
+int rn_cu_ranges_add(struct rn_cu_ranges *all, struct rn_cu_range *range)
 {
 	size_t at = index_of(all, range->base);
 	uintptr_t last;
@@ -55,20 +55,20 @@ int rn_cuda_ranges_add(struct rn_cuda_ranges *all, struct rn_cuda_range *range)
 	if (err)
 		return err;
 	memmove(all->range + at + 1, all->range + at,
-		(all->count - at) * sizeof(struct rn_cuda_range *));
+		(all->count - at) * sizeof(struct rn_cu_range *));
 	all->range[at] = range;
 	all->count++;
 	return 0;
 }
 
-void rn_cuda_ranges_remove(struct rn_cuda_ranges *all, const struct rn_cuda_range *range)
+void rn_cu_ranges_remove(struct rn_cu_ranges *all, const struct rn_cu_range *range)
 {
 	size_t at = index_of(all, range->base);
 
 	assert(at < all->count && all->range[at] == range);
 	all->count--;
 	memmove(all->range + at, all->range + at + 1,
-		(all->count - at) * sizeof(struct rn_cuda_range *));
+		(all->count - at) * sizeof(struct rn_cu_range *));
 	if (all->count)
 		return;
 	free(all->range);
@@ -76,18 +76,17 @@ void rn_cuda_ranges_remove(struct rn_cuda_ranges *all, const struct rn_cuda_rang
 	all->room = 0;
 }
 
-struct rn_cuda_range *rn_cuda_ranges_find(const struct rn_cuda_ranges *all,
-					  uintptr_t addr)
+struct rn_cu_range *rn_cu_ranges_find(const struct rn_cu_ranges *all, uintptr_t addr)
 {
 	size_t at = index_of(all, addr);
 
 	return at < all->count && all->range[at]->base <= addr ? all->range[at] : NULL;
 }
 
-struct rn_cuda_range *rn_cuda_ranges_hold(const struct rn_cuda_ranges *all,
-					  uintptr_t addr, size_t len)
+struct rn_cu_range *rn_cu_ranges_hold(const struct rn_cu_ranges *all, uintptr_t addr,
+				      size_t len)
 {
-	struct rn_cuda_range *r = rn_cuda_ranges_find(all, addr);
+	struct rn_cu_range *r = rn_cu_ranges_find(all, addr);
 
 	return r && len <= r->len - (addr - r->base) ? r : NULL;
 }

@@ -13,11 +13,11 @@ enum {
 	OPS = 64
 };
 
-static struct rn_cuda_sched s;
-static struct rn_cuda_group group;
-static struct rn_cuda_stream legacy, a, b, free_one;
-static struct rn_cuda_op op[OPS];
-static struct rn_cuda_mark mark[4];
+static struct rn_cu_sched s;
+static struct rn_cu_group group;
+static struct rn_cu_stream legacy, a, b, free_one;
+static struct rn_cu_op op[OPS];
+static struct rn_cu_mark mark[4];
 static rn_ns now;
 
 static int begin(void **state)
@@ -25,41 +25,41 @@ static int begin(void **state)
 	memset(op, 0, sizeof(op));
 	memset(mark, 0, sizeof(mark));
 	memset(&group, 0, sizeof(group));
-	a = b = free_one = legacy = (struct rn_cuda_stream){ 0 };
+	a = b = free_one = legacy = (struct rn_cu_stream){ 0 };
 	now = 0;
 	(void)state;
-	rn_cuda_sched_init(&s, 0);
-	rn_cuda_stream_add(&s, &legacy, &group, RN_CUDA_LEGACY);
-	rn_cuda_stream_add(&s, &a, &group, RN_CUDA_BLOCKING);
-	rn_cuda_stream_add(&s, &b, &group, RN_CUDA_BLOCKING);
-	rn_cuda_stream_add(&s, &free_one, &group, RN_CUDA_NON_BLOCKING);
+	rn_cu_sched_init(&s, 0);
+	rn_cu_stream_add(&s, &legacy, &group, RN_CU_LEGACY);
+	rn_cu_stream_add(&s, &a, &group, RN_CU_BLOCKING);
+	rn_cu_stream_add(&s, &b, &group, RN_CU_BLOCKING);
+	rn_cu_stream_add(&s, &free_one, &group, RN_CU_NON_BLOCKING);
 	return 0;
 }
 
-static struct rn_cuda_op *push(struct rn_cuda_stream *stream, unsigned i,
-			       enum rn_cuda_unit unit)
+static struct rn_cu_op *push(struct rn_cu_stream *stream, unsigned i,
+			     enum rn_cu_unit unit)
 {
 	op[i].unit = unit;
-	rn_cuda_push(stream, &op[i]);
+	rn_cu_push(stream, &op[i]);
 	return &op[i];
 }
 
-static struct rn_cuda_op *copy(struct rn_cuda_stream *stream, unsigned i)
+static struct rn_cu_op *copy(struct rn_cu_stream *stream, unsigned i)
 {
-	return push(stream, i, RN_CUDA_UNIT_ENGINE);
+	return push(stream, i, RN_CU_UNIT_ENGINE);
 }
 
 /* Returns the number of the operation that is chosen; -1: none. */
 static int next(void)
 {
-	struct rn_cuda_op *o = rn_cuda_next(&s, RN_CUDA_UNIT_ENGINE, now, NULL, NULL);
+	struct rn_cu_op *o = rn_cu_next(&s, RN_CU_UNIT_ENGINE, now, NULL, NULL);
 
 	return o ? (int)(o - op) : -1;
 }
 
 static void done(int i)
 {
-	rn_cuda_done(&s, &op[i], 0, ++now);
+	rn_cu_done(&s, &op[i], 0, ++now);
 }
 
 static void test_one_stream_is_in_order(void **state)
@@ -73,7 +73,7 @@ static void test_one_stream_is_in_order(void **state)
 	assert_int_equal(next(), 1);
 	done(1);
 	assert_int_equal(next(), -1);
-	assert_true(rn_cuda_stream_is_idle(&a));
+	assert_true(rn_cu_stream_is_idle(&a));
 }
 
 static void test_streams_run_beside_each_other(void **state)
@@ -124,11 +124,11 @@ static void test_legacy_stream(void **state)
 
 static void test_other_groups_are_not_held(void **state)
 {
-	struct rn_cuda_group other = { 0 };
-	struct rn_cuda_stream c = { 0 };
+	struct rn_cu_group other = { 0 };
+	struct rn_cu_stream c = { 0 };
 
 	(void)state;
-	rn_cuda_stream_add(&s, &c, &other, RN_CUDA_BLOCKING);
+	rn_cu_stream_add(&s, &c, &other, RN_CU_BLOCKING);
 	copy(&legacy, 0);
 	copy(&c, 1);
 	copy(&a, 2);
@@ -136,15 +136,15 @@ static void test_other_groups_are_not_held(void **state)
 	assert_int_equal(next(), 1);
 	assert_int_equal(next(), -1);
 	done(1);
-	rn_cuda_stream_remove(&c);
+	rn_cu_stream_remove(&c);
 }
 
 static void test_wait_for_a_mark(void **state)
 {
 	(void)state;
 	copy(&a, 0);
-	push(&a, 1, RN_CUDA_UNIT_NONE)->carries = &mark[0];
-	push(&b, 2, RN_CUDA_UNIT_NONE)->waits_for = &mark[0];
+	push(&a, 1, RN_CU_UNIT_NONE)->carries = &mark[0];
+	push(&b, 2, RN_CU_UNIT_NONE)->waits_for = &mark[0];
 	copy(&b, 3);
 	assert_int_equal(next(), 0);
 	assert_int_equal(next(), -1);
@@ -165,11 +165,11 @@ static void test_wait_for_a_mark(void **state)
 static void test_marks_pass_at_once(void **state)
 {
 	(void)state;
-	push(&b, 0, RN_CUDA_UNIT_NONE)->waits_for = &mark[0];
-	push(&b, 1, RN_CUDA_UNIT_NONE)->carries = &mark[1];
-	push(&a, 2, RN_CUDA_UNIT_NONE)->waits_for = &mark[1];
+	push(&b, 0, RN_CU_UNIT_NONE)->waits_for = &mark[0];
+	push(&b, 1, RN_CU_UNIT_NONE)->carries = &mark[1];
+	push(&a, 2, RN_CU_UNIT_NONE)->waits_for = &mark[1];
 	copy(&a, 3);
-	push(&free_one, 4, RN_CUDA_UNIT_NONE)->carries = &mark[0];
+	push(&free_one, 4, RN_CU_UNIT_NONE)->carries = &mark[0];
 	assert_int_equal(next(), 3);
 }
 
@@ -178,12 +178,12 @@ static void test_error_of_a_mark(void **state)
 	(void)state;
 	copy(&a, 0)->carries = &mark[0];
 	assert_int_equal(next(), 0);
-	rn_cuda_done(&s, &op[0], -14, 9);
+	rn_cu_done(&s, &op[0], -14, 9);
 	assert_int_equal(mark[0].error, -14);
 	assert_true(mark[0].is_reached);
 }
 
-static bool is_met(const struct rn_cuda_op *o, void *arg)
+static bool is_met(const struct rn_cu_op *o, void *arg)
 {
 	(void)o;
 	return *(bool *)arg;
@@ -196,24 +196,22 @@ static void test_condition(void **state)
 	(void)state;
 	copy(&a, 0)->is_conditional = true;
 	copy(&b, 1);
-	assert_true(rn_cuda_is_polling(&s));
-	assert_ptr_equal(rn_cuda_next(&s, RN_CUDA_UNIT_ENGINE, 0, is_met, &has_come),
-			 &op[1]);
-	assert_null(rn_cuda_next(&s, RN_CUDA_UNIT_ENGINE, 0, is_met, &has_come));
+	assert_true(rn_cu_is_polling(&s));
+	assert_ptr_equal(rn_cu_next(&s, RN_CU_UNIT_ENGINE, 0, is_met, &has_come), &op[1]);
+	assert_null(rn_cu_next(&s, RN_CU_UNIT_ENGINE, 0, is_met, &has_come));
 	has_come = true;
-	assert_ptr_equal(rn_cuda_next(&s, RN_CUDA_UNIT_ENGINE, 0, is_met, &has_come),
-			 &op[0]);
-	assert_false(rn_cuda_is_polling(&s));
+	assert_ptr_equal(rn_cu_next(&s, RN_CU_UNIT_ENGINE, 0, is_met, &has_come), &op[0]);
+	assert_false(rn_cu_is_polling(&s));
 }
 
 static void test_units(void **state)
 {
 	(void)state;
-	push(&a, 0, RN_CUDA_UNIT_HOST);
+	push(&a, 0, RN_CU_UNIT_HOST);
 	copy(&b, 1);
 	assert_int_equal(next(), 1);
 	assert_int_equal(next(), -1);
-	assert_ptr_equal(rn_cuda_next(&s, RN_CUDA_UNIT_HOST, 0, NULL, NULL), &op[0]);
+	assert_ptr_equal(rn_cu_next(&s, RN_CU_UNIT_HOST, 0, NULL, NULL), &op[0]);
 }
 
 /* With a seed the order between streams varies, is the same each time, and never breaks
