@@ -99,7 +99,7 @@ stop)
 	start_transfer
 	kill -STOP "$server"
 	begin=${EPOCHREALTIME//[!0-9]/} # in microseconds
-	wait_for timed_out || fail "no timeout: $(rocin stat)"
+	wait_for timed_out || fail "no timeout: $(rocin stat; tail -3 "$work"/*.out)"
 	# Eight times the 268 ms that ib_write_bw has without.
 	[ $((${EPOCHREALTIME//[!0-9]/} - begin)) -gt 2147000 ] || fail 'a timeout that was not stretched'
 	kill -CONT "$server"
