@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gpu_verbs.c - memory of GPUs in verbs, between two queue pairs of one process.
  *
- * usage: gpu_verbs [early|late [MIB [flush]]]
+ * usage: gpu_verbs [early|late [MIB [flush|lossy]]]
  *
  * With "early" the CUDA driver is in the process before the device is opened, with "late"
  * only when memory is registered. MIB: length of the large transfers. With
  * "flush" writes are flushed by a read before the GPU is looked at, as they may be late
- * with the PCIe layer. Prints a line for each check; the last line is "gpu_verbs: ok".
+ * with the PCIe layer. With "lossy"
+ * packets may be lost, also those that tell of an error. Prints a line for each check;
+ * the last line is "gpu_verbs: ok".
  */
 #include <fcntl.h>
 #include <time.h>
@@ -23,6 +25,7 @@ enum {
 
 static struct cuda_api cu;
 static struct loop loop;
+static int is_lossy;
 static int flushes; /* writes are flushed before the GPU is looked at */
 
 #define CU(call) EXPECT((call) == 0)
@@ -381,6 +384,13 @@ static void reconnect(void)
 		loop_connect(&loop, loop.qp[i], loop.qp[!i]->qp_num);
 }
 
+/* Did the peer refuse the request? If its NAK is lost, the requester hears no more. */
+static int is_refused(enum ibv_wc_status status)
+{
+	return status == IBV_WC_REM_ACCESS_ERR ||
+	       (is_lossy && status == IBV_WC_RETRY_EXC_ERR);
+}
+
 /* Memory that was freed while it was registered: an error for whoever uses it, also when
  * another allocation has its address now.
  */
@@ -396,12 +406,12 @@ static void freed(void)
 	mr = ibv_reg_mr(loop.pd, pointer(gone), len, ACCESS);
 	EXPECT(mr);
 	CU(cu.free(gone));
-	EXPECT(request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(gone), mr) ==
-	       IBV_WC_REM_ACCESS_ERR);
+	EXPECT(is_refused(
+		request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(gone), mr)));
 	reconnect();
 	CU(cu.alloc(&next, len));
-	EXPECT(request(IBV_WR_RDMA_READ, a.cpu, len, a.cpu_mr, pointer(gone), mr) ==
-	       IBV_WC_REM_ACCESS_ERR);
+	EXPECT(is_refused(
+		request(IBV_WR_RDMA_READ, a.cpu, len, a.cpu_mr, pointer(gone), mr)));
 	reconnect();
 	EXPECT(request(IBV_WR_RDMA_WRITE, pointer(gone), 64, mr, a.cpu, a.cpu_mr) ==
 	       IBV_WC_LOC_PROT_ERR);
@@ -440,8 +450,8 @@ static void destroyed(int device, void *primary)
 	check_gpu("WRITE between contexts", mr, gpu, len, 21);
 	CU(cu.ctx_destroy(ctx));
 	CU(cu.ctx_set(primary));
-	EXPECT(request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(gpu), mr) ==
-	       IBV_WC_REM_ACCESS_ERR);
+	EXPECT(is_refused(
+		request(IBV_WR_RDMA_WRITE, a.cpu, len, a.cpu_mr, pointer(gpu), mr)));
 	reconnect();
 	EXPECT(!ibv_dereg_mr(mr));
 	/* the other context works as before */
@@ -511,6 +521,7 @@ int main(int argc, char **argv)
 	char name[128] = "";
 
 	flushes = argc > 3 && !strcmp(argv[3], "flush");
+	is_lossy = argc > 3 && !strcmp(argv[3], "lossy");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (is_late)
 		loop_open(&loop);

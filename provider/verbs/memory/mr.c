@@ -370,21 +370,32 @@ struct rnp_mr *rnp_mr_register(struct ibv_pd *pd, struct rn_mr_attr *attr,
 	return mr;
 }
 
+/* Registers the memory with the CUDA driver alone; see rnp_mr_join_gpu(). */
+static int join_cuda(struct rnp_engine *e, uint64_t addr, uint64_t len, rn_iova *at)
+{
+	int rc = rn_cuda_region_add(addr, len, at);
+
+	if (rc <= 0)
+		return rc;
+	rc = rnp_engine_join_cuda(e);
+	if (!rc)
+		return 1;
+	rn_cuda_region_remove(*at);
+	return rc;
+}
+
 int rnp_mr_join_gpu(struct rnp_context *ctx, uint64_t addr, uint64_t len, rn_iova *alias)
 {
 	const struct rnp_pcie *pcie = rnp_engine_pcie(ctx->engine);
+	rn_iova at;
 	int rc;
 
 	if (rnp_pcie_is_on(pcie))
-		return rnp_pcie_real_add(pcie, addr, len, alias);
-	rc = rn_cuda_region_add(addr, len, alias);
-	if (rc <= 0)
-		return rc;
-	rc = rnp_engine_join_cuda(ctx->engine);
-	if (!rc)
-		return 1;
-	rn_cuda_region_remove(*alias);
-	*alias = addr;
+		rc = rnp_pcie_real_add(pcie, addr, len, &at);
+	else
+		rc = join_cuda(ctx->engine, addr, len, &at);
+	if (rc > 0)
+		*alias = at;
 	return rc;
 }
 
