@@ -20,12 +20,13 @@
  *
  *	direct	the drive reaches the buffer, below one switch (or in host memory)
  *	gpu	into a GPU below the drive's switch, from there to the buffer
+ *	nvlink	like `gpu`, but only into a GPU that has an NVLink to the buffer's GPU
  *	host	"compatibility": into host memory, from there to the buffer
  *	p2p	the drive reaches the buffer through another root port
  *
- * A transfer by `gpu` or `host` is complete when its second part, a copy, is. So its
- * data is visible when it completes, unlike with `direct` and `p2p`. A buffer that is
- * not registered, a piece that is not aligned to RN_STORAGE_ALIGNMENT or device memory
+ * A transfer by `gpu`, `nvlink` or `host` is complete when its second part, a copy, is.
+ *So its data is visible when it completes, unlike with `direct` and `p2p`. A buffer that
+ *is not registered, a piece that is not aligned to RN_STORAGE_ALIGNMENT or device memory
  * beyond the BAR takes `host` whatever the policy says. rn_storage_plan() returns the
  * route and the reason beforehand.
  *
@@ -33,6 +34,7 @@
  *	ROCIN_STORAGE_POLICY	routes in order of preference; default "direct,gpu,host"
  *	ROCIN_STORAGE_NEAR	GPUs below the switch of each drive, where rc.p2p says
  *				that a switch is not shared: "nvme0=gpu1,nvme1=gpu2+gpu3"
+ *	ROCIN_STORAGE_NVLINK	pairs of GPUs with an NVLink: "gpu0-gpu1,gpu2-gpu3"
  *
  * Errors are negative errno values. After fork() the child cannot use these
  * functions (-ENODEV).
@@ -82,6 +84,7 @@ struct rn_storage_properties {
 	uint64_t p2p;
 	/* number of TLPs of drives to memory that did not exist any more */
 	uint64_t faults;
+	uint64_t nvlink; /* number of transfers by this route, since open */
 };
 
 /**
@@ -102,12 +105,13 @@ int rn_storage_driver_close(void);
 
 int rn_storage_driver_properties(struct rn_storage_properties *properties);
 
-/* Set a value in place of the environment variable ROCIN_STORAGE_POLICY or
- * ROCIN_STORAGE_NEAR; NULL: the default. Transfers that have begun keep their routes.
- * Return: 0; -EINVAL, see rn_storage_last_error().
+/* Set a value in place of the environment variable ROCIN_STORAGE_POLICY,
+ * ROCIN_STORAGE_NEAR or ROCIN_STORAGE_NVLINK; NULL: the default. Transfers that have
+ * begun keep their routes. Return: 0; -EINVAL, see rn_storage_last_error().
  */
 int rn_storage_set_policy(const char *policy);
 int rn_storage_set_near(const char *near);
+int rn_storage_set_nvlinks(const char *links);
 
 /* Returns the text of the last error of this thread, one sentence; "" if there was none.
  * Valid until the next storage call of this thread.
@@ -137,6 +141,11 @@ void rn_storage_handle_deregister(struct rn_storage_file *file);
  */
 int rn_storage_handle_set_drive(struct rn_storage_file *file, unsigned drive);
 
+/* Sets the routes of transfers of this file, in the words of ROCIN_STORAGE_POLICY; NULL:
+ * those of rn_storage_set_policy(). Return: 0; -EINVAL, see rn_storage_last_error().
+ */
+int rn_storage_handle_set_policy(struct rn_storage_file *file, const char *policy);
+
 /**
  * rn_storage_buffer_register() - Allow drives to access a buffer
  * @base:	GPU memory by its BAR pointer or its device pointer, which name the same
@@ -160,6 +169,7 @@ enum rn_storage_way {
 	RN_STORAGE_GPU,
 	RN_STORAGE_HOST,
 	RN_STORAGE_P2P,
+	RN_STORAGE_NVLINK,
 	RN_STORAGE_WAY_COUNT,
 };
 
@@ -177,6 +187,8 @@ enum rn_storage_reason {
 	RN_STORAGE_NOT_ROUTED,
 	/* The drive's switch has no other GPU whose memory could be used for copying. */
 	RN_STORAGE_NO_OTHER_GPU,
+	/* No GPU below the drive's switch has an NVLink to the GPU. */
+	RN_STORAGE_NO_NVLINK,
 	RN_STORAGE_REASON_COUNT,
 };
 
@@ -185,7 +197,9 @@ struct rn_storage_route {
 	enum rn_storage_reason reason;
 	unsigned drive;
 	int gpu; /* number of the GPU that the buffer belongs to; -1: host memory */
-	/* RN_STORAGE_GPU: number of the GPU whose memory is used for copying; else -1. */
+	/* RN_STORAGE_GPU and RN_STORAGE_NVLINK: number of the GPU whose memory is used
+	 * for copying; else -1.
+	 */
 	int via_gpu;
 };
 
@@ -236,6 +250,12 @@ ssize_t rn_storage_write(struct rn_storage_file *file, const void *base, size_t 
 /* Waits until all data that drives have sent is in memory and visible to GPUs. For tests.
  */
 void rn_storage_settle(void);
+
+/* Waits until all data that drives have sent to the @len bytes at @ptr is in memory and
+ * visible to GPUs, as an operation of a stream does for those that follow it. Return: 0;
+ * -EFAULT: an address of a GPU that is not allocated; -ENODEV: a forked child.
+ */
+int rn_storage_settle_memory(const void *ptr, size_t len);
 
 /* ---------------------------------------------------------------------- batches */
 enum rn_storage_op {

@@ -102,6 +102,20 @@ static int set_near(const char *near)
 	return 0;
 }
 
+static int set_nvlinks(const char *links)
+{
+	struct rn_storage_nvlinks l;
+	int err = rn_storage_nvlinks_parse(&l, links ? links : "", last_error,
+					   sizeof(last_error));
+
+	if (err)
+		return err;
+	rn_storage_lock();
+	rn_storage.nvlinks = l;
+	rn_storage_unlock();
+	return 0;
+}
+
 static int open_driver(bool is_implicit)
 {
 	struct rn_host *host;
@@ -120,6 +134,8 @@ static int open_driver(bool is_implicit)
 		err = set_policy(getenv("ROCIN_STORAGE_POLICY"));
 		if (!err)
 			err = set_near(getenv("ROCIN_STORAGE_NEAR"));
+		if (!err)
+			err = set_nvlinks(getenv("ROCIN_STORAGE_NVLINK"));
 		if (err)
 			return err;
 	}
@@ -171,6 +187,13 @@ int rn_storage_set_near(const char *near)
 	int err = rn_storage_need();
 
 	return err ? err : set_near(near);
+}
+
+int rn_storage_set_nvlinks(const char *links)
+{
+	int err = rn_storage_need();
+
+	return err ? err : set_nvlinks(links);
 }
 
 int rn_storage_object_add(void)
@@ -246,6 +269,7 @@ int rn_storage_driver_properties(struct rn_storage_properties *p)
 		.gpu = rn_storage.taken[RN_STORAGE_GPU],
 		.host = rn_storage.taken[RN_STORAGE_HOST],
 		.p2p = rn_storage.taken[RN_STORAGE_P2P],
+		.nvlink = rn_storage.taken[RN_STORAGE_NVLINK],
 		.faults = rn_storage.faults,
 	};
 	rn_storage_policy_format(&rn_storage.policy, p->policy, sizeof(p->policy));
@@ -257,6 +281,18 @@ void rn_storage_settle(void)
 {
 	if (!rn_storage_need())
 		rn_storage_settle_range(0, UINT64_MAX);
+}
+
+int rn_storage_settle_memory(const void *ptr, size_t len)
+{
+	struct rn_storage_place place;
+	int err = rn_storage_need();
+
+	if (!err)
+		err = rn_storage_place_of((uintptr_t)ptr, &place);
+	if (!err)
+		rn_storage_settle_range(place.addr, len);
+	return err;
 }
 
 /* -------------------------------------------------------------- registered files */
@@ -347,6 +383,21 @@ int rn_storage_handle_set_drive(struct rn_storage_file *f, unsigned drive)
 				       drive, RN_NVME_MAX - 1);
 	rn_storage_lock();
 	f->drive = drive;
+	rn_storage_unlock();
+	return 0;
+}
+
+int rn_storage_handle_set_policy(struct rn_storage_file *f, const char *policy)
+{
+	struct rn_storage_policy p = { .count = 0 };
+	int err = policy ? rn_storage_policy_parse(&p, policy, last_error,
+						   sizeof(last_error))
+			 : 0;
+
+	if (err)
+		return err;
+	rn_storage_lock();
+	f->policy = p;
 	rn_storage_unlock();
 	return 0;
 }

@@ -33,6 +33,8 @@ struct rn_storage_file {
 	int plain_fd; /* file descriptor without O_DIRECT, for unaligned accesses */
 	unsigned drive;
 	unsigned active; /* number of transfers in progress that use the file */
+	/* Routes of the transfers of this file; without any, those of the driver. */
+	struct rn_storage_policy policy;
 };
 
 struct rn_storage_buffer {
@@ -59,6 +61,7 @@ struct rn_storage {
 	unsigned objects; /* number of files, buffers, batches and streams */
 	struct rn_storage_policy policy;
 	struct rn_storage_near near;
+	struct rn_storage_nvlinks nvlinks;
 	struct rn_storage_buffer *buffers;
 	/* Bounce buffers in GPU memory that are not in use; a list. */
 	struct rn_storage_gpu_bounce *bounces;

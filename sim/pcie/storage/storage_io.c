@@ -108,8 +108,10 @@ static int choose_route(struct rn_storage_req *r)
 	f.p2p = rn_host_knobs(rn_storage.host)->p2p;
 	rn_host_unlock(rn_storage.host);
 	rn_storage_lock();
-	policy = rn_storage.policy;
+	policy = r->io.file->policy.count > 0 ? r->io.file->policy : rn_storage.policy;
 	f.near_gpus = rn_storage.near.gpus[f.drive];
+	if (f.gpu >= 0)
+		f.nvlinks = rn_storage.nvlinks.gpus[f.gpu];
 	rn_storage_unlock();
 	if (rn_storage_route_choose(&policy, &f, &r->route))
 		return rn_storage_fail(-EHOSTUNREACH, "the policy leaves no way: %s",
@@ -228,7 +230,7 @@ static int get_bounce(struct rn_storage_req *r)
 	if (r->route.way == RN_STORAGE_HOST) {
 		r->host_bounce = aligned_alloc(RN_STORAGE_ALIGNMENT, RN_STORAGE_BOUNCE);
 		r->bounce = (uint64_t)(uintptr_t)r->host_bounce;
-	} else if (r->route.way == RN_STORAGE_GPU) {
+	} else if (r->route.way == RN_STORAGE_GPU || r->route.way == RN_STORAGE_NVLINK) {
 		r->gpu_bounce = rn_storage_gpu_bounce_get(r->route.via_gpu, &r->bounce);
 	} else {
 		return 0;
@@ -297,7 +299,7 @@ static int file_descriptor(const struct rn_storage_req *r)
  */
 static void aim_command(const struct rn_storage_req *r, struct rn_drive_command *c)
 {
-	int gpu = r->route.way == RN_STORAGE_GPU ? r->route.via_gpu : r->route.gpu;
+	int gpu = r->route.via_gpu >= 0 ? r->route.via_gpu : r->route.gpu;
 
 	if (r->route.way == RN_STORAGE_HOST)
 		gpu = -1;

@@ -11,10 +11,9 @@
 #include <string.h>
 
 static const char *const way_names[] = {
-	[RN_STORAGE_DIRECT] = "direct",
-	[RN_STORAGE_GPU] = "gpu",
-	[RN_STORAGE_HOST] = "host",
-	[RN_STORAGE_P2P] = "p2p",
+	[RN_STORAGE_DIRECT] = "direct", [RN_STORAGE_GPU] = "gpu",
+	[RN_STORAGE_HOST] = "host",	[RN_STORAGE_P2P] = "p2p",
+	[RN_STORAGE_NVLINK] = "nvlink",
 };
 static_assert(RN_ARRAY_SIZE(way_names) == RN_STORAGE_WAY_COUNT, "a name for each way");
 
@@ -26,6 +25,8 @@ static const char *const reasons[] = {
 	[RN_STORAGE_ROOT_PORTS] = "drive and GPU are below different root ports",
 	[RN_STORAGE_NOT_ROUTED] = "nothing is routed between drive and GPU",
 	[RN_STORAGE_NO_OTHER_GPU] = "no other GPU below the drive's switch",
+	[RN_STORAGE_NO_NVLINK] = "no GPU below the drive's switch has an NVLink to the "
+				 "GPU",
 };
 static_assert(RN_ARRAY_SIZE(reasons) == RN_STORAGE_REASON_COUNT, "a text for each");
 
@@ -69,7 +70,7 @@ int rn_storage_policy_parse(struct rn_storage_policy *policy, const char *text, 
 		if (way < 0) {
 			snprintf(err, err_len,
 				 "storage policy: \"%.*s\" is none of direct, gpu, host, "
-				 "p2p",
+				 "p2p, nvlink",
 				 (int)len, word);
 			return -EINVAL;
 		}
@@ -157,6 +158,33 @@ int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *
 	return 0;
 }
 
+int rn_storage_nvlinks_parse(struct rn_storage_nvlinks *links, const char *text,
+			     char *err, size_t err_len)
+{
+	struct rn_storage_nvlinks l = { 0 };
+
+	for (const char *at = text; *at != '\0';) {
+		unsigned a, b;
+		const char *end = parse_unit(at, "gpu", RN_GPU_MAX, &a);
+
+		if (end)
+			end = *end == '-' ? parse_unit(end + 1, "gpu", RN_GPU_MAX, &b)
+					  : NULL;
+		if (!end || a == b || (*end != ',' && *end != '\0')) {
+			snprintf(err, err_len,
+				 "NVLinks: \"%.*s\" is not like gpu0-gpu1 (two GPUs of 0 "
+				 "to %d)",
+				 (int)strcspn(at, ","), at, RN_GPU_MAX - 1);
+			return -EINVAL;
+		}
+		l.gpus[a] |= (uint8_t)(1u << b);
+		l.gpus[b] |= (uint8_t)(1u << a);
+		at = *end == ',' ? end + 1 : end;
+	}
+	*links = l;
+	return 0;
+}
+
 /* ------------------------------------------------------------ choice of a route */
 /* Returns true if the memory is host memory, or GPU memory that the drive reaches as if
  * both were below one PCIe switch: the GPU is below the switch of the drive (near_gpus),
@@ -167,14 +195,13 @@ static bool is_below_switch(const struct rn_storage_facts *f)
 	return f->gpu < 0 || f->p2p == RN_P2P_SHARED || (f->near_gpus >> f->gpu & 1) != 0;
 }
 
-/* Returns the number of a GPU in whose memory a bounce buffer can lie: a GPU below the
- * drive's switch that is not the GPU of the transfer itself. Returns -1 if there is
- * none.
+/* Returns the number of a GPU in whose memory a bounce buffer can lie: a GPU of @among
+ * below the drive's switch that is not the GPU of the transfer itself. Returns -1 if
+ * there is none.
  */
-static int via_gpu(const struct rn_storage_facts *f)
+static int via_gpu(const struct rn_storage_facts *f, unsigned among)
 {
-	unsigned gpus =
-		f->p2p == RN_P2P_SHARED ? f->other_gpus : f->other_gpus & f->near_gpus;
+	unsigned gpus = f->p2p == RN_P2P_SHARED ? among : among & f->near_gpus;
 
 	for (int g = 0; g < RN_GPU_MAX; g++)
 		if (g != f->gpu && (gpus >> g & 1) != 0)
@@ -201,7 +228,11 @@ static bool try_way(enum rn_storage_way way, const struct rn_storage_facts *f,
 		return is_below_switch(f);
 	case RN_STORAGE_GPU:
 		*why = RN_STORAGE_NO_OTHER_GPU;
-		route->via_gpu = f->gpu < 0 ? -1 : via_gpu(f);
+		route->via_gpu = f->gpu < 0 ? -1 : via_gpu(f, f->other_gpus);
+		return route->via_gpu >= 0;
+	case RN_STORAGE_NVLINK:
+		*why = RN_STORAGE_NO_NVLINK;
+		route->via_gpu = f->gpu < 0 ? -1 : via_gpu(f, f->other_gpus & f->nvlinks);
 		return route->via_gpu >= 0;
 	case RN_STORAGE_HOST:
 		return true;
@@ -257,7 +288,7 @@ int rn_storage_route_text(const struct rn_storage_route *route, char *buf, size_
 
 	if (route->way == RN_STORAGE_HOST)
 		stop = "host memory";
-	else if (route->way == RN_STORAGE_GPU)
+	else if (route->way == RN_STORAGE_GPU || route->way == RN_STORAGE_NVLINK)
 		stop = memory_name(route->via_gpu, via, sizeof(via));
 	return snprintf(
 		buf, len, "nvme%u -> %s%s%s (%s): %s", route->drive, stop ? stop : "",

@@ -23,14 +23,21 @@ struct rn_storage_near {
 	uint8_t gpus[RN_NVME_MAX];
 };
 
-/* Parse the texts of the settings ROCIN_STORAGE_POLICY and ROCIN_STORAGE_NEAR. Return 0,
- * or -EINVAL with an error text in @err that quotes the wrong word; the struct is
- * unchanged then.
+/* For each GPU, the GPUs to which it has an NVLink, as a bit mask of GPU numbers. */
+struct rn_storage_nvlinks {
+	uint8_t gpus[RN_GPU_MAX];
+};
+
+/* Parse the texts of the settings ROCIN_STORAGE_POLICY, ROCIN_STORAGE_NEAR and
+ * ROCIN_STORAGE_NVLINK. Return 0, or -EINVAL with an error text in @err that quotes the
+ * wrong word; the struct is unchanged then.
  */
 int rn_storage_policy_parse(struct rn_storage_policy *policy, const char *text, char *err,
 			    size_t err_len);
 int rn_storage_near_parse(struct rn_storage_near *near, const char *text, char *err,
 			  size_t err_len);
+int rn_storage_nvlinks_parse(struct rn_storage_nvlinks *links, const char *text,
+			     char *err, size_t err_len);
 
 /* Writes the policy in the form that rn_storage_policy_parse() reads. Returns what
  * snprintf() does.
@@ -46,6 +53,7 @@ struct rn_storage_facts {
 	uint8_t near_gpus; /* GPUs below the switch of the drive, as a bit mask */
 	/* GPUs that exist, as a bit mask. Each of them could hold the bounce buffer. */
 	uint8_t other_gpus;
+	uint8_t nvlinks; /* GPUs with an NVLink to the GPU `gpu', as a bit mask */
 	bool is_registered, is_aligned, is_beyond_bar;
 };
 

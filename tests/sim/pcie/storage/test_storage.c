@@ -582,6 +582,29 @@ static void threads_do_not_disturb_each_other(void **state)
 	kit_close();
 }
 
+static void each_file_may_have_its_policy(void **state)
+{
+	struct rn_gpu_buffer b = gpu_memory(0, KIT_PAGE);
+	struct rn_storage_file *file = kit_file(1), *other = kit_file(2);
+	struct rn_storage_route route;
+
+	(void)state;
+	assert_int_equal(rn_storage_buffer_register(b.bar, b.len), 0);
+	assert_int_equal(rn_storage_handle_set_policy(file, "host"), 0);
+	assert_int_equal(rn_storage_handle_set_policy(file, "hots"), -EINVAL);
+	assert_int_equal(rn_storage_plan(file, b.bar, KIT_PAGE, 0, 0, &route), 0);
+	assert_int_equal(route.way, RN_STORAGE_HOST);
+	assert_int_equal(rn_storage_plan(other, b.bar, KIT_PAGE, 0, 0, &route), 0);
+	assert_int_equal(route.way, RN_STORAGE_DIRECT);
+	assert_int_equal(rn_storage_handle_set_policy(file, NULL), 0);
+	assert_int_equal(rn_storage_plan(file, b.bar, KIT_PAGE, 0, 0, &route), 0);
+	assert_int_equal(route.way, RN_STORAGE_DIRECT);
+	assert_int_equal(rn_storage_buffer_deregister(b.bar), 0);
+	rn_storage_handle_deregister(file);
+	rn_storage_handle_deregister(other);
+	assert_int_equal(rn_gpu_free(b.bar), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -599,6 +622,7 @@ int main(void)
 		cmocka_unit_test(errors_of_the_file_are_passed_on),
 		cmocka_unit_test(files_keep_their_rights),
 		cmocka_unit_test(a_forked_child_is_refused),
+		cmocka_unit_test(each_file_may_have_its_policy),
 		cmocka_unit_test(threads_do_not_disturb_each_other),
 	};
 

@@ -104,6 +104,71 @@ static void each_transfer_takes_its_way(void **state)
 	}
 }
 
+static void nvlink_leads_through_linked_gpus(void **state)
+{
+	static const struct {
+		const char *policy;
+		unsigned near, links;
+		enum rn_storage_way way;
+		enum rn_storage_reason reason;
+		int via;
+	} cases[] = {
+		{ "nvlink,gpu,host", 0xe, 0x4, RN_STORAGE_NVLINK, RN_STORAGE_PREFERRED,
+		  2 },
+		{ "nvlink,gpu,host", 0xa, 0x4, RN_STORAGE_GPU, RN_STORAGE_NO_NVLINK, 1 },
+		{ "nvlink,host", 0xa, 0x4, RN_STORAGE_HOST, RN_STORAGE_NO_NVLINK, -1 },
+		{ "nvlink,host", 0, 0xf, RN_STORAGE_HOST, RN_STORAGE_NO_NVLINK, -1 },
+		{ "direct,nvlink", 0x2, 0x2, RN_STORAGE_NVLINK, RN_STORAGE_ROOT_PORTS,
+		  1 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(cases); i++) {
+		struct rn_storage_facts f = { .gpu = 0,
+					      .p2p = RN_P2P_SPLIT,
+					      .near_gpus = (uint8_t)cases[i].near,
+					      .other_gpus = 0xf,
+					      .nvlinks = (uint8_t)cases[i].links,
+					      .is_registered = true,
+					      .is_aligned = true };
+		struct rn_storage_policy policy;
+		struct rn_storage_route route;
+		char err[128];
+
+		assert_int_equal(rn_storage_policy_parse(&policy, cases[i].policy, err,
+							 sizeof(err)),
+				 0);
+		assert_int_equal(rn_storage_route_choose(&policy, &f, &route), 0);
+		assert_int_equal(route.way, cases[i].way);
+		assert_int_equal(route.reason, cases[i].reason);
+		assert_int_equal(route.via_gpu, cases[i].via);
+	}
+}
+
+static void nvlinks_are_read(void **state)
+{
+	static const char *const wrong[] = {
+		"gpu0",	      "gpu0-",	    "gpu0-gpu0",      "gpu0-gpu4",
+		"gpu0-nvme1", "gpu0-gpu1;", "gpu0-gpu1-gpu2", ",gpu0-gpu1",
+	};
+	struct rn_storage_nvlinks l = { .gpus = { 9 } };
+	char err[160];
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(wrong); i++) {
+		if (rn_storage_nvlinks_parse(&l, wrong[i], err, sizeof(err)) != -EINVAL)
+			fail_msg("\"%s\" was taken", wrong[i]);
+		assert_int_equal(l.gpus[0], 9);
+	}
+	assert_non_null(strstr(err, "gpu0-gpu1"));
+	assert_int_equal(
+		rn_storage_nvlinks_parse(&l, "gpu0-gpu1,gpu3-gpu0", err, sizeof(err)), 0);
+	assert_int_equal(l.gpus[0], 0xa);
+	assert_int_equal(l.gpus[1], 1);
+	assert_int_equal(l.gpus[2], 0);
+	assert_int_equal(l.gpus[3], 1);
+}
+
 static void policy_is_read_back(void **state)
 {
 	struct rn_storage_policy p;
@@ -204,6 +269,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_transfer_takes_its_way),
+		cmocka_unit_test(nvlink_leads_through_linked_gpus),
+		cmocka_unit_test(nvlinks_are_read),
 		cmocka_unit_test(policy_is_read_back),
 		cmocka_unit_test(wrong_words_are_named),
 		cmocka_unit_test(topology_is_read),
