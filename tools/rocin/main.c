@@ -31,6 +31,7 @@ static const struct rn_command commands[] = {
 	{ "conform", rn_cmd_conform, "run conformance scenarios, packet by packet" },
 	{ "sim", rn_cmd_sim, "run devices and faults made up from a seed" },
 	{ "fault", rn_cmd_fault, "make packets and calls go wrong on purpose" },
+	{ "gds", rn_cmd_gds, "show what GPUDirect Storage supports and has transferred" },
 	{ "lab", rn_cmd_lab, "run programs on many hosts of this machine" },
 	{ "lab-exec", rn_cmd_lab_exec, NULL },
 	{ "completion", complete, "print what makes a shell complete command lines" },

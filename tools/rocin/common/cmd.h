@@ -55,6 +55,7 @@ int rn_cmd_litmus(int argc, char **argv);
 int rn_cmd_conform(int argc, char **argv);
 int rn_cmd_sim(int argc, char **argv);
 int rn_cmd_fault(int argc, char **argv);
+int rn_cmd_gds(int argc, char **argv);
 int rn_cmd_lab(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
 
