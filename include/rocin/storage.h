@@ -131,6 +131,23 @@ struct rn_storage_file;
  */
 int rn_storage_handle_register(struct rn_storage_file **file, int fd);
 
+/* Operations of a file on another machine, whose bytes an RDMA NIC transfers. The NIC, not
+ * a drive of the simulation, accesses the memory. Called by the thread of the file's
+ * drive, one at a time. read() and write() return the number of bytes, or -errno; close()
+ * is called once, when the file is deregistered.
+ */
+struct rn_storage_remote {
+	ssize_t (*read)(void *ctx, void *memory, size_t len, off_t offset);
+	ssize_t (*write)(void *ctx, const void *memory, size_t len, off_t offset);
+	void (*close)(void *ctx);
+};
+
+/* Registers a file on another machine. @ops must stay valid; @ctx is passed to it. Return:
+ * 0; -ENOMEM; -ENODEV: a forked child.
+ */
+int rn_storage_handle_register_remote(struct rn_storage_file **file,
+				      const struct rn_storage_remote *ops, void *ctx);
+
 /* Ends the registration of a file. Waits first until the transfers that have begun have
  * ended. NULL is ignored.
  */

@@ -7,6 +7,7 @@
  * state.c		tables and their lock
  * open.c, driver.c	opening; closing, properties
  * objects.c		registered files and buffers
+ * network.c		files of network drives
  * io.c, batch.c, stream.c	transfers
  * stats.c		counters
  * log.c		the log file
@@ -106,6 +107,13 @@ struct rn_cufile_file {
 	/* The same file twice: by the routes of the settings, and by host memory. */
 	struct rn_storage_file *normal, *posix;
 };
+
+/* Registers the file at @path with the engine if it is on a network drive, and tells so
+ * by
+ * *@is_remote. Called with the lock held.
+ */
+CUfileError_t rn_cufile_register_remote(struct rn_cufile_file *f, const char *path,
+					bool *is_remote);
 
 /* Finds a registered file and counts the caller as its user; NULL if @fh is none. The
  * caller ends with rn_cufile_file_put().

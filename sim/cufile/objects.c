@@ -83,14 +83,19 @@ static void find_place(struct rn_cufile_file *f, char *path, size_t len)
 	f->is_denied = rn_cufile_is_denied(&rn_cufile.settings, path, f->fs);
 }
 
-static CUfileError_t register_with_engine(struct rn_cufile_file *f)
+static CUfileError_t register_with_engine(struct rn_cufile_file *f, const char *path)
 {
+	bool is_remote;
+	CUfileError_t e = rn_cufile_register_remote(f, path, &is_remote);
 	char policy[64];
-	int err;
+	int err = 0;
 
+	if (e.err)
+		return e;
 	rn_cufile_policy(&rn_cufile.settings, policy, sizeof(policy));
-	err = rn_storage_handle_register(&f->normal, f->fd);
-	if (!err)
+	if (!is_remote)
+		err = rn_storage_handle_register(&f->normal, f->fd);
+	if (!err && !is_remote)
 		err = rn_storage_handle_register(&f->posix, f->fd);
 	if (!err)
 		err = rn_storage_handle_set_policy(f->normal, policy);
@@ -130,7 +135,7 @@ static CUfileError_t register_file(struct rn_cufile_file *f)
 				      "cuFileHandleRegister: denylist of %s excludes %s, "
 				      "and properties.allow_compat_mode is false",
 				      s->file, path);
-	return register_with_engine(f);
+	return register_with_engine(f, path);
 }
 
 CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh, CUfileDescr_t *descr)

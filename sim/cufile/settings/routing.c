@@ -25,7 +25,7 @@ enum rn_cufile_fs rn_cufile_fs_of(long type)
 	return RN_CUFILE_LOCAL;
 }
 
-static bool is_below(const char *path, const char *dir)
+bool rn_cufile_is_below(const char *path, const char *dir)
 {
 	size_t len = strlen(dir);
 
@@ -44,7 +44,7 @@ const struct rn_cufile_mount *rn_cufile_mount_of(const struct rn_cufile_settings
 	for (unsigned i = 0; i < s->mounts; i++) {
 		const struct rn_cufile_mount *m = &s->mount[i];
 
-		if (is_below(path, m->path) &&
+		if (rn_cufile_is_below(path, m->path) &&
 		    (!best || strlen(m->path) > strlen(best->path)))
 			best = m;
 	}
@@ -70,7 +70,7 @@ bool rn_cufile_is_denied(const struct rn_cufile_settings *s, const char *path,
 	for (unsigned i = 0; i < s->denied; i++) {
 		const struct rn_cufile_denied *d = &s->deny[i];
 
-		if (!strcmp(d->kind, "mounts") && is_below(path, d->name))
+		if (!strcmp(d->kind, "mounts") && rn_cufile_is_below(path, d->name))
 			return true;
 		if (!strcmp(d->kind, "filesystems") &&
 		    !strcmp(d->name, rn_cufile_fs_name(fs)))

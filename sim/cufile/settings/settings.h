@@ -154,6 +154,9 @@ int rn_cufile_routing_find(const char *name); /* -1: there is none */
 /* Returns the kind of a file system by f_type of statfs(2). */
 enum rn_cufile_fs rn_cufile_fs_of(long type);
 
+/* Returns true if @path is @dir, or below it. */
+bool rn_cufile_is_below(const char *path, const char *dir);
+
 /* Finds the mount of the mount tables that contains @path: the longest one. NULL: none.
  */
 const struct rn_cufile_mount *rn_cufile_mount_of(const struct rn_cufile_settings *s,

@@ -357,6 +357,29 @@ err_object:
 	return err;
 }
 
+int rn_storage_handle_register_remote(struct rn_storage_file **file,
+				      const struct rn_storage_remote *ops, void *ctx)
+{
+	struct rn_storage_file *f;
+	int err = rn_storage_object_add();
+
+	if (err)
+		return err;
+	f = calloc(1, sizeof(*f));
+	if (!f) {
+		rn_storage_object_remove();
+		return rn_storage_fail(-ENOMEM, "no memory for a file");
+	}
+	f->fd = -1;
+	f->plain_fd = -1;
+	f->remote = ops;
+	f->remote_ctx = ctx;
+	/* Waiting for another machine must not hold up the local drives before it. */
+	f->drive = RN_NVME_MAX - 1;
+	*file = f;
+	return 0;
+}
+
 static bool is_file_idle(const void *arg)
 {
 	const struct rn_storage_file *f = arg;
@@ -371,7 +394,10 @@ void rn_storage_handle_deregister(struct rn_storage_file *f)
 	rn_storage_wait(is_file_idle, f, 0);
 	if (f->plain_fd != f->fd)
 		close(f->plain_fd);
-	close(f->fd);
+	if (f->remote)
+		f->remote->close(f->remote_ctx);
+	else
+		close(f->fd);
 	free(f);
 	rn_storage_object_remove();
 }

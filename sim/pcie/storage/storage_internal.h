@@ -33,6 +33,9 @@ struct rn_storage_file {
 	int plain_fd; /* file descriptor without O_DIRECT, for unaligned accesses */
 	unsigned drive;
 	unsigned active; /* number of transfers in progress that use the file */
+	/* Of a file on another machine, which has no descriptor here; otherwise NULL. */
+	const struct rn_storage_remote *remote;
+	void *remote_ctx;
 	/* Routes of the transfers of this file; without any, those of the driver. */
 	struct rn_storage_policy policy;
 };
@@ -133,6 +136,9 @@ struct rn_drive_command {
 	struct rn_storage_req *req;
 	enum rn_storage_op op;
 	int fd;
+	/* Of a file on another machine, instead of fd. */
+	const struct rn_storage_remote *remote;
+	void *remote_ctx;
 	uint64_t addr; /* address at which drives access the memory */
 	size_t len;
 	off_t offset;

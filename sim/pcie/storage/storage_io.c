@@ -320,6 +320,8 @@ static int next_command(struct rn_storage_req *r)
 	c->req = r;
 	c->op = r->io.op;
 	c->fd = file_descriptor(r);
+	c->remote = r->io.file->remote;
+	c->remote_ctx = r->io.file->remote_ctx;
 	c->drive = (uint8_t)r->route.drive;
 	c->len = r->io.size - r->moved < max ? r->io.size - r->moved : max;
 	c->offset = r->io.file_offset + (off_t)r->moved;
@@ -344,7 +346,7 @@ static void command_done(struct rn_storage_req *r, size_t count, int error)
 	size_t len = r->command.len;
 	bool is_cancelled;
 
-	if (!r->bounce && r->io.op == RN_STORAGE_READ && count > 0)
+	if (!r->bounce && !r->command.remote && r->io.op == RN_STORAGE_READ && count > 0)
 		rn_sanitize_stored(rn_storage.host,
 				   RN_AGENT_NVME + (unsigned)r->route.drive,
 				   r->command.addr, count);

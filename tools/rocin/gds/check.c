@@ -126,6 +126,7 @@ static void print_text(const struct check *c)
 	const char *near = getenv("ROCIN_STORAGE_NEAR");
 	const char *links = getenv("ROCIN_STORAGE_NVLINK");
 	const char *pcie = getenv("ROCIN_PCIE");
+	const char *servers = getenv("ROCIN_STORAGE_SERVER");
 	char words[POLICY], *at = words, *word;
 
 	printf("Rocin %s, API of cuFile 1.16; drives and GPUs are simulated\n\nDRIVERS\n",
@@ -140,6 +141,7 @@ static void print_text(const struct check *c)
 	printf(" GPUs near drives: %s\n",
 	       near ? near : "all, unless rc.p2p says otherwise");
 	printf(" NVLinks: %s\n", links ? links : "none");
+	printf(" network drives: %s\n", servers ? servers : "none");
 	printf("\nSETTINGS, of %s\n", c->s.file[0] != '\0' ? c->s.file : "the defaults");
 	print_settings(&c->s);
 	if (c->remarks > 0)

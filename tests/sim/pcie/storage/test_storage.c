@@ -605,6 +605,70 @@ static void each_file_may_have_its_policy(void **state)
 	assert_int_equal(rn_gpu_free(b.bar), 0);
 }
 
+/* A file on another machine: its byte n is n % 251 + 1, and it has 3 pages. */
+static unsigned remote_closed;
+static uint8_t remote_wrote[KIT_PAGE];
+
+static ssize_t remote_read(void *ctx, void *memory, size_t len, off_t offset)
+{
+	size_t left = (size_t)offset < 3 * KIT_PAGE ? 3 * KIT_PAGE - (size_t)offset : 0;
+
+	if (*(int *)ctx)
+		return -*(int *)ctx;
+	for (size_t i = 0; i < len && i < left; i++)
+		((uint8_t *)memory)[i] = (uint8_t)(((size_t)offset + i) % 251 + 1);
+	return (ssize_t)(len < left ? len : left);
+}
+
+static ssize_t remote_write(void *ctx, const void *memory, size_t len, off_t offset)
+{
+	(void)offset;
+	if (*(int *)ctx)
+		return -*(int *)ctx;
+	memcpy(remote_wrote, memory, len);
+	return (ssize_t)len;
+}
+
+static void remote_close(void *ctx)
+{
+	(void)ctx;
+	remote_closed++;
+}
+
+static void files_of_other_machines_are_transferred_by_them(void **state)
+{
+	static const struct rn_storage_remote ops = { remote_read, remote_write,
+						      remote_close };
+	struct rn_gpu_buffer b = gpu_memory(0, 4 * KIT_PAGE);
+	struct rn_storage_file *file;
+	int error = 0;
+
+	(void)state;
+	kit_host_knobs("strict");
+	assert_int_equal(rn_storage_handle_register_remote(&file, &ops, &error), 0);
+	assert_int_equal(rn_storage_buffer_register(b.bar, b.len), 0);
+	for (unsigned i = 0; i < 2; i++) { /* into the GPU, and by host memory */
+		assert_int_equal(rn_storage_read(file, b.bar, 4 * KIT_PAGE, 0, 0),
+				 3 * KIT_PAGE);
+		for (size_t at = 0; at < 3 * KIT_PAGE; at++)
+			if (((uint8_t *)b.bar)[at] != at % 251 + 1)
+				fail_msg("byte %zu is wrong", at);
+		assert_int_equal(rn_storage_write(file, b.bar, KIT_PAGE, 0, KIT_PAGE),
+				 KIT_PAGE);
+		assert_int_equal(remote_wrote[0], KIT_PAGE % 251 + 1);
+		memset(b.bar, 0, b.len);
+		assert_int_equal(rn_storage_handle_set_policy(file, "host"), 0);
+	}
+	error = ECONNRESET;
+	assert_int_equal(rn_storage_read(file, b.bar, KIT_PAGE, 0, 0), -ECONNRESET);
+	assert_int_equal(rn_storage_write(file, b.bar, KIT_PAGE, 0, 0), -ECONNRESET);
+	assert_int_equal(remote_closed, 0);
+	rn_storage_handle_deregister(file);
+	assert_int_equal(remote_closed, 1);
+	assert_int_equal(rn_storage_buffer_deregister(b.bar), 0);
+	assert_int_equal(rn_gpu_free(b.bar), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -623,6 +687,7 @@ int main(void)
 		cmocka_unit_test(files_keep_their_rights),
 		cmocka_unit_test(a_forked_child_is_refused),
 		cmocka_unit_test(each_file_may_have_its_policy),
+		cmocka_unit_test(files_of_other_machines_are_transferred_by_them),
 		cmocka_unit_test(threads_do_not_disturb_each_other),
 	};
 
