@@ -34,6 +34,8 @@
  *	ROCIN_STORAGE_POLICY	routes in order of preference; default "direct,gpu,host"
  *	ROCIN_STORAGE_NEAR	GPUs below the switch of each drive, where rc.p2p says
  *				that a switch is not shared: "nvme0=gpu1,nvme1=gpu2+gpu3"
+ *	ROCIN_STORAGE_PATHS	directories of the files of drives: "nvme0=/a,nvme1=/b/c";
+ *				other files are on drive 0
  *	ROCIN_STORAGE_NVLINK	pairs of GPUs with an NVLink: "gpu0-gpu1,gpu2-gpu3"
  *
  * Errors are negative errno values. After fork() the child cannot use these
@@ -153,7 +155,8 @@ int rn_storage_handle_register_remote(struct rn_storage_file **file,
  */
 void rn_storage_handle_deregister(struct rn_storage_file *file);
 
-/* Sets the drive on which the file is. Without this call the file is on drive 0. Return:
+/* Sets the drive on which the file is. Without this call it is the one whose directory in
+ * ROCIN_STORAGE_PATHS contains the file (the longest one counts), or drive 0. Return:
  * 0; -EINVAL: no such drive.
  */
 int rn_storage_handle_set_drive(struct rn_storage_file *file, unsigned drive);

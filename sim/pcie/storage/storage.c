@@ -314,6 +314,21 @@ static int open_plain(int fd)
 	return plain < 0 ? -errno : plain;
 }
 
+/* Returns the drive on which the file of a descriptor is, by its path. */
+static unsigned drive_of(int fd)
+{
+	const char *paths = getenv("ROCIN_STORAGE_PATHS");
+	char link[64], path[4096];
+	ssize_t n;
+
+	if (!paths)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return rn_storage_drive_of(paths, path);
+}
+
 int rn_storage_handle_register(struct rn_storage_file **file, int fd)
 {
 	struct rn_storage_file *f;
@@ -347,6 +362,7 @@ int rn_storage_handle_register(struct rn_storage_file **file, int fd)
 		 * will fail with EINVAL.
 		 */
 		f->plain_fd = f->fd;
+	f->drive = drive_of(f->fd);
 	*file = f;
 	return 0;
 

@@ -185,6 +185,32 @@ int rn_storage_nvlinks_parse(struct rn_storage_nvlinks *links, const char *text,
 	return 0;
 }
 
+unsigned rn_storage_drive_of(const char *paths, const char *path)
+{
+	unsigned best = 0;
+	size_t best_len = 0;
+
+	while (*paths != '\0') {
+		size_t entry = strcspn(paths, ","), len;
+		unsigned drive;
+		const char *dir = parse_unit(paths, "nvme", RN_NVME_MAX, &drive);
+
+		if (dir && *dir == '=' && dir[1] == '/') {
+			dir++;
+			len = entry - (size_t)(dir - paths);
+			while (len > 1 && dir[len - 1] == '/')
+				len--;
+			if (len > best_len && !strncmp(path, dir, len) &&
+			    (len == 1 || path[len] == '/' || path[len] == '\0')) {
+				best = drive;
+				best_len = len;
+			}
+		}
+		paths += entry + (paths[entry] == ',');
+	}
+	return best;
+}
+
 /* ------------------------------------------------------------ choice of a route */
 /* Returns true if the memory is host memory, or GPU memory that the drive reaches as if
  * both were below one PCIe switch: the GPU is below the switch of the drive (near_gpus),

@@ -45,6 +45,12 @@ int rn_storage_nvlinks_parse(struct rn_storage_nvlinks *links, const char *text,
 int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 			     size_t len);
 
+/* Returns the drive whose directory in @paths, the text of ROCIN_STORAGE_PATHS, contains
+ * the file @path: that of the longest directory. 0 if there is none; entries that are not
+ * understood are left out.
+ */
+unsigned rn_storage_drive_of(const char *paths, const char *path);
+
 /* The facts on which the choice of a route depends. */
 struct rn_storage_facts {
 	unsigned drive;

@@ -117,6 +117,8 @@ static const struct variable {
 	{ "ROCIN_GPU_MEMORY",     "4G",                "bytes of each" },
 	{ "ROCIN_STORAGE_POLICY", "direct,gpu,host",   "ways of simulated storage, in order of preference" },
 	{ "ROCIN_STORAGE_NEAR",   "none",              "GPUs below the switch of each simulated drive" },
+	{ "ROCIN_STORAGE_PATHS",  "none",              "directories of the files of each simulated drive" },
+	{ "ROCIN_TOPOLOGY",       "none",              "file of the topology of GPUs, drives and NICs" },
 	{ "ROCIN_STORAGE_SERVER", "none",              "directories of network drives, and their servers" },
 	{ "ROCIN_STORAGE_NVLINK", "none",              "pairs of simulated GPUs with an NVLink" },
 };

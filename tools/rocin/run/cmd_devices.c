@@ -12,15 +12,27 @@
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "transport/io/host/gid_sockaddr.h"
+#include "tree.h"
+
+enum {
+	OPT_TREE = 0x100,
+	OPT_TOPOLOGY,
+};
 
 struct devices_args {
-	const char *netdevs;
-	bool json;
+	const char *netdevs, *topology;
+	bool json, tree;
 };
 
 static const struct argp_option options[] = {
 	RN_OPTION_NETDEV(0),
 	RN_OPTION_JSON(0),
+	{ "tree", OPT_TREE, NULL, 0,
+	  "Show the switches and root ports of a topology file, and the routes between "
+	  "devices",
+	  0 },
+	{ "topology", OPT_TOPOLOGY, "FILE", 0,
+	  "The topology file of --tree, as for rocin run", 0 },
 	{ 0 },
 };
 
@@ -34,6 +46,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'j':
 		args->json = true;
+		return 0;
+	case OPT_TREE:
+		args->tree = true;
+		return 0;
+	case OPT_TOPOLOGY:
+		args->topology = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -100,6 +118,10 @@ int rn_cmd_devices(int argc, char **argv)
 
 	if (rn_argp_parse(&argp, argc, argv, 0, &args))
 		return RN_EXIT_USAGE;
+	if (args.tree || args.topology)
+		return rn_devices_tree(args.topology ? args.topology
+						     : getenv("ROCIN_TOPOLOGY"),
+				       args.json);
 	count = rn_netdev_discover(args.netdevs ? args.netdevs : getenv("ROCIN_NETDEVS"),
 				   devs, RN_NETDEV_MAX, err, sizeof(err));
 	if (count < 0) {

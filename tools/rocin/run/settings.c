@@ -14,6 +14,7 @@
 #include "provider/persona/persona.h"
 #include "provider/settings/watch_options.h"
 #include "rocin/pcie.h"
+#include "sim/machine/machine.h"
 #include "sim/pcie/gpu/declare.h"
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "transport/io/host/clock.h"
@@ -40,12 +41,14 @@ enum {
 	OPT_VALIDATE,
 	OPT_RECORD,
 	OPT_RECORD_LIMIT,
+	OPT_TOPOLOGY,
 };
 
 #define DEVICE_MEMORY "ROCIN_PCIE_DEVICE"
 #define SANITIZE "ROCIN_SANITIZE"
 #define VALIDATE "ROCIN_VALIDATE"
 #define RECORD "ROCIN_RECORD"
+#define TOPOLOGY "ROCIN_TOPOLOGY"
 
 static const struct {
 	int key;
@@ -57,7 +60,7 @@ static const struct {
 	{ OPT_LOG, "ROCIN_LOG" },     { OPT_PCIE, "ROCIN_PCIE" },
 	{ OPT_LOCAL, "ROCIN_LOCAL" }, { OPT_IO, "ROCIN_IO" },
 	{ OPT_PIN, "ROCIN_PIN" },     { OPT_TIMEOUT_SCALE, "ROCIN_TIMEOUT_SCALE" },
-	{ OPT_AS, "ROCIN_AS" },
+	{ OPT_AS, "ROCIN_AS" },	      { OPT_TOPOLOGY, TOPOLOGY },
 };
 
 static const struct argp_option options[] = {
@@ -126,6 +129,10 @@ static const struct argp_option options[] = {
 	  "Report on standard error what the program does wrong with verbs; WORDS are "
 	  "severities (error, portability, performance, leak, or all) and where reports "
 	  "go, e.g. all,json=FILE; see rocin-validate(7) and rocin explain",
+	  0 },
+	{ "topology", OPT_TOPOLOGY, "FILE", 0,
+	  "Place GPUs, drives and NICs below the switches and root ports of FILE, see "
+	  "rocin-topology(5) and rocin devices --tree",
 	  0 },
 	{ "record", OPT_RECORD, "FILE", 0,
 	  "Record all that the device does in FILE, for rocin sim --replay", 0 },
@@ -355,6 +362,40 @@ static int check_record(char *err, size_t err_len)
 	return 0;
 }
 
+/* Sets what follows from the topology file, if there is one: variables that the user has
+ * set stay. GPUs, drives and NICs that are below different root ports reach each other as
+ * rc.p2p=split says, unless the user has chosen rc.p2p=deny.
+ */
+static int apply_topology(struct rn_pcie_knobs *knobs, char *err, size_t err_len)
+{
+	static struct rn_machine m;
+	const char *file = getenv(TOPOLOGY);
+	char text[RN_MACHINE_PATH * (RN_MACHINE_DRIVES + 1)], *path;
+
+	if (!file || !*file)
+		return 0;
+	if (rn_machine_read(&m, file, err, err_len))
+		return -EINVAL;
+	path = realpath(file, NULL);
+	if (path)
+		setenv(TOPOLOGY, path, 1);
+	free(path);
+	rn_machine_near(&m, text, sizeof(text));
+	setenv("ROCIN_STORAGE_NEAR", text, 0);
+	rn_machine_nvlinks(&m, text, sizeof(text));
+	setenv("ROCIN_STORAGE_NVLINK", text, 0);
+	rn_machine_paths(&m, text, sizeof(text));
+	setenv("ROCIN_STORAGE_PATHS", text, 0);
+	if (rn_machine_gpus(&m) > 0) {
+		snprintf(text, sizeof(text), "%u", rn_machine_gpus(&m));
+		setenv("ROCIN_GPUS", text, 0);
+	}
+	if (!rn_machine_has_roots(&m) || knobs->p2p != RN_P2P_SHARED)
+		return 0;
+	knobs->p2p = RN_P2P_SPLIT;
+	return hand_on(knobs, err, err_len);
+}
+
 int rn_run_settings_apply(const struct rn_run_settings *settings,
 			  struct rn_launch *launch, char *err, size_t err_len)
 {
@@ -363,7 +404,7 @@ int rn_run_settings_apply(const struct rn_run_settings *settings,
 	if (check_pcie(&knobs, err, err_len) || check_sanitize(err, err_len) ||
 	    check_validate(err, err_len) || check_timeout_scale(err, err_len) ||
 	    check_persona(err, err_len) || check_log(err, err_len) ||
-	    check_record(err, err_len))
+	    check_record(err, err_len) || apply_topology(&knobs, err, err_len))
 		return RN_EXIT_USAGE;
 	if (rn_launch_prepare(launch, settings->netdevs, err, err_len))
 		return RN_EXIT_FAILURE;

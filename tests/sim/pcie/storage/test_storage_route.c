@@ -169,6 +169,28 @@ static void nvlinks_are_read(void **state)
 	assert_int_equal(l.gpus[3], 1);
 }
 
+static void files_are_on_the_drive_of_their_directory(void **state)
+{
+	static const struct {
+		const char *paths, *path;
+		unsigned drive;
+	} cases[] = {
+		{ "", "/a/x", 0 },
+		{ "nvme1=/a,nvme2=/a/b", "/a/x", 1 },
+		{ "nvme1=/a,nvme2=/a/b", "/a/b/x", 2 },
+		{ "nvme2=/a/b/,nvme1=/a", "/a/b/x", 2 },
+		{ "nvme1=/a", "/ab", 0 },
+		{ "nvme1=/a", "/a", 1 },
+		{ "nvme1=/", "/x", 1 },
+		{ "nvme3=/a,nvme=/a,nvme1,nvme2=a,,nvme1=/a", "/a/x", 1 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RN_ARRAY_SIZE(cases); i++)
+		if (rn_storage_drive_of(cases[i].paths, cases[i].path) != cases[i].drive)
+			fail_msg("case %u", i);
+}
+
 static void policy_is_read_back(void **state)
 {
 	struct rn_storage_policy p;
@@ -271,6 +293,7 @@ int main(void)
 		cmocka_unit_test(each_transfer_takes_its_way),
 		cmocka_unit_test(nvlink_leads_through_linked_gpus),
 		cmocka_unit_test(nvlinks_are_read),
+		cmocka_unit_test(files_are_on_the_drive_of_their_directory),
 		cmocka_unit_test(policy_is_read_back),
 		cmocka_unit_test(wrong_words_are_named),
 		cmocka_unit_test(topology_is_read),
