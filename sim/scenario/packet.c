@@ -459,6 +459,7 @@ static const struct place rej[] = {
 	{ 0 },
 };
 
+static const struct place rej_guid = AT(12, 0, 64, GUID);
 static const struct place rep[] = {
 	AT(0, 0, 32, LOCAL), AT(4, 0, 32, REMOTE),    AT(8, 0, 32, QKEY),
 	AT(12, 0, 24, QPN),  AT(16, 0, 24, EECN),     AT(20, 0, 24, PSN),
@@ -676,6 +677,8 @@ static uint64_t usual(const struct rn_scn_object *o, const struct rn_scene_conn 
 		return peer_qpn(l->subject);
 	case RN_F_REMOTE_QPN:
 		return conn->device_qpn;
+	case RN_F_ARI: /* a REJ of reason 4 has the GUID of its sender there */
+		return rn_scn_get(l, RN_F_REASON, 0) == RN_CM_REJ_TIMEOUT ? 8 : 0;
 	default:
 		return 0;
 	}
@@ -755,6 +758,8 @@ static void fill_mad(const struct rn_scene_names *n, const struct rn_scn_object 
 	memset(mad, 0, RN_MAD_LEN);
 	put_places(mad, header, o, conn, l);
 	put_places(mad, m->places, o, conn, l);
+	if (l->opcode == RN_CM_REJ && usual(o, conn, l, RN_F_ARI))
+		put_bits(mad, &rej_guid, usual(o, conn, l, RN_F_GUID));
 	conn->said++;
 	if (!tid)
 		tid = PEER_TID | (uint64_t)l->subject << 32 | conn->said;

@@ -404,6 +404,10 @@ static enum rn_cm_event_type type_of(const struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_UNREACHABLE:
 		return is_udp(ev->id) && ev->status > 0 ? RN_CM_EV_SIDR_REP
 							: RN_CM_EV_UNREACHABLE;
+	/* rdma_cm has received an answer that it cannot use, such as a Q_Key of 0. */
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		return RN_CM_EV_UNREACHABLE;
 	case RDMA_CM_EVENT_REJECTED:
 		return RN_CM_EV_REJECTED;
 	case RDMA_CM_EVENT_DISCONNECTED:
