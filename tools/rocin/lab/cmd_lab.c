@@ -12,6 +12,7 @@
 
 #include "lab.h"
 #include "tools/rocin/common/arguments.h"
+#include "tools/rocin/common/namespaces.h"
 #include "transport/io/fault/fault_rules.h"
 
 /* ------------------------------------------------------ options of the command line */
@@ -377,7 +378,7 @@ int rn_cmd_lab(int argc, char **argv)
 		return rn_lab_main(&args, &user, lifeline[0]);
 	}
 	if (lab < 0) {
-		rn_lab_say_refused(errno, text, sizeof(text));
+		rn_namespaces_say_refused(errno, text, sizeof(text));
 		rn_complain("%s", text);
 		return RN_EXIT_FAILURE;
 	}

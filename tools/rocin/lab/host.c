@@ -25,6 +25,7 @@
 
 #include "lab.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/namespaces.h"
 #include "transport/io/capture/pcapng.h"
 #include "transport/io/host/log.h"
 
@@ -69,65 +70,6 @@ pid_t rn_lab_keeper_pid(unsigned host)
 	return (pid_t)(RN_LAB_FIRST_KEEPER + host);
 }
 
-/* -------------------------------------------------- explanation of refused namespaces */
-static bool begins_with(const char *path, char first)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char c = '\0';
-
-	if (fd < 0)
-		return false;
-	if (read(fd, &c, 1) != 1)
-		c = '\0';
-	close(fd);
-	return c == first;
-}
-
-void rn_lab_say_refused(int err, char *text, size_t len)
-{
-	static const struct {
-		const char *file;
-		char value;
-		const char *text;
-	} switches[] = {
-		{ "/proc/sys/kernel/unprivileged_userns_clone", '0',
-		  "only root may make user namespaces here; as root: sysctl -w "
-		  "kernel.unprivileged_userns_clone=1, or run it as root" },
-		{ "/proc/sys/user/max_user_namespaces", '0',
-		  "user namespaces are switched off here; as root: sysctl -w "
-		  "user.max_user_namespaces=10000, or run it as root" },
-		{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1',
-		  "AppArmor takes their rights from user namespaces here; as root: "
-		  "sysctl "
-		  "-w kernel.apparmor_restrict_unprivileged_userns=0, or run it as "
-		  "root" },
-	};
-	const char *sentence =
-		"namespaces are forbidden here, as in most containers; run it outside, "
-		"or "
-		"start the container with --privileged (or with --cap-add=SYS_ADMIN "
-		"--cap-add=NET_ADMIN --security-opt seccomp=unconfined --security-opt "
-		"apparmor=unconfined --security-opt systempaths=unconfined)";
-
-	for (size_t i = 0; i < RN_ARRAY_SIZE(switches); i++)
-		if (begins_with(switches[i].file, switches[i].value)) {
-			snprintf(text, len, "%s", switches[i].text);
-			return;
-		}
-	if (err == EINVAL || err == ENOSYS)
-		sentence =
-			"this kernel has not all of user, network, mount, PID, UTS and "
-			"IPC namespaces, of which a lab is made";
-	else if (err == ENOSPC || err == EUSERS)
-		sentence = "there are too many namespaces already; see "
-			   "user.max_*_namespaces "
-			   "in namespaces(7)";
-	if (err == EPERM || err == EACCES || sentence[0] == 't')
-		snprintf(text, len, "%s", sentence);
-	else
-		snprintf(text, len, "namespaces cannot be made: %s", strerror(err));
-}
-
 /* -------------------------------------------------------------- namespaces of the lab */
 static int write_file(const char *path, const char *text)
 {
@@ -143,32 +85,15 @@ static int write_file(const char *path, const char *text)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Maps user and group ids of the new user namespace: the ids of the user are the same
- * inside, and no other ids exist. Returns 0 or -errno.
- */
-static int map_user(const struct rn_lab_user *user)
-{
-	char map[64];
-	int rc;
-
-	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->uid, (unsigned)user->uid);
-	rc = write_file("/proc/self/uid_map", map);
-	/* An unprivileged process must deny setgroups() before it may map group ids. */
-	if (!rc)
-		rc = write_file("/proc/self/setgroups", "deny");
-	snprintf(map, sizeof(map), "%u %u 1\n", (unsigned)user->gid, (unsigned)user->gid);
-	return rc ? rc : write_file("/proc/self/gid_map", map);
-}
-
 static int say_refused(int rc, char *err, size_t err_len)
 {
-	rn_lab_say_refused(-rc, err, err_len);
+	rn_namespaces_say_refused(-rc, err, err_len);
 	return rc;
 }
 
 int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 {
-	int rc = user->has_ns ? map_user(user) : 0;
+	int rc = user->has_ns ? rn_namespaces_map_user(user->uid, user->gid) : 0;
 
 	if (rc)
 		return say_refused(rc, err, err_len);
@@ -468,7 +393,7 @@ static int start_keeper(const struct rn_lab_args *args, unsigned host, struct ke
 	}
 	close(sock[1]);
 	if (k->pid < 0) {
-		rn_lab_say_refused(errno, err, err_len);
+		rn_namespaces_say_refused(errno, err, err_len);
 		return -errno;
 	}
 	assert(k->pid == rn_lab_keeper_pid(host));

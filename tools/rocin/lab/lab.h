@@ -107,11 +107,6 @@ struct rn_lab_user {
  */
 pid_t rn_lab_clone(struct rn_lab_user *user);
 
-/* Writes to @text why the system refuses namespaces, and what the user can do. @err: the
- * errno that rn_lab_clone() has set, or that of a call by a process in the namespaces.
- */
-void rn_lab_say_refused(int err, char *text, size_t len);
-
 /* Maps the user ids and mounts /proc. The child of rn_lab_clone() must call this first.
  */
 int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len);
