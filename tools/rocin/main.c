@@ -37,6 +37,7 @@ static const struct rn_command commands[] = {
 	{ "completion", complete, "print what makes a shell complete command lines" },
 	{ "stop", rn_cmd_stop, "end the rocind of this network namespace" },
 	{ "probe", rn_cmd_probe, NULL },
+	{ "keep-counters", rn_cmd_keep_counters, NULL },
 };
 
 static int complete(int argc, char **argv)

@@ -77,7 +77,7 @@ options_in_manual() {
 
 # What one command takes from another: the page says so instead of having it twice.
 taken_over() {
-	[[ $1 = @(env|hunt|lab) ]] && options_in_manual run | tr ' ' '\n' | grep -vx -e --force
+	[[ $1 = @(env|hunt|lab) ]] && options_in_manual run | tr ' ' '\n' | grep -vx -e --force -e --reach
 }
 
 for command in $commands; do

@@ -58,6 +58,7 @@ int rn_cmd_fault(int argc, char **argv);
 int rn_cmd_gds(int argc, char **argv);
 int rn_cmd_lab(int argc, char **argv);
 int rn_cmd_stop(int argc, char **argv);
+int rn_cmd_keep_counters(int argc, char **argv);
 
 /* Hidden command `rocin lab-exec': runs a command on another host of a lab, in place
  * of ssh.

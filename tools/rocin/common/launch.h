@@ -112,6 +112,16 @@ static inline bool rn_program_is_fault(enum rn_program_fault fault)
 	return fault != RN_PROGRAM_OK && fault < RN_PROGRAM_GO;
 }
 
+/* Returns true if the program can be run all the same where /sys and /dev show the
+ * devices to everything (rocin run --reach=all): it finds their files, but cannot open
+ * them.
+ */
+static inline bool rn_program_is_shown(enum rn_program_fault fault)
+{
+	return fault >= RN_PROGRAM_SETUID && fault <= RN_PROGRAM_MUSL &&
+	       fault != RN_PROGRAM_OTHER_MACHINE;
+}
+
 /* Checks whether LD_PRELOAD works in @program. Searches the program in PATH, as execvp()
  * does, and writes the path of its file to @path. If the result is not RN_PROGRAM_OK,
  * writes an error text with the remedy to @text, of at most RN_PROGRAM_TEXT_MAX bytes.

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "reach.h"
 #include "settings.h"
 #include "sim/pcie/sanitizer/sanitize.h"
 #include "tools/rocin/common/arguments.h"
@@ -17,16 +18,22 @@
 struct run_args {
 	struct rn_run_settings settings;
 	bool force;
+	bool reaches_all; /* --reach=all */
 	char **program;
 };
 
 enum {
-	OPT_FORCE = 0x200
+	OPT_FORCE = 0x200,
+	OPT_REACH,
 };
 
 static const struct argp_option options[] = {
 	{ "force", OPT_FORCE, NULL, 0,
 	  "Run a program that Rocin cannot reach all the same", 0 },
+	{ "reach", OPT_REACH, "HOW", 0,
+	  "preload (default), or all: /sys and /dev show the devices to everything that "
+	  "the program starts, by a mount namespace",
+	  0 },
 	{ 0 },
 };
 
@@ -34,13 +41,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *args = state->input;
 
-	(void)arg;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &args->settings;
 		return 0;
 	case OPT_FORCE:
 		args->force = true;
+		return 0;
+	case OPT_REACH:
+		args->reaches_all = strcmp(arg, "all") == 0;
+		if (!args->reaches_all && strcmp(arg, "preload") != 0)
+			argp_error(state, "--reach is \"preload\" or \"all\", not \"%s\"",
+				   arg);
 		return 0;
 	case ARGP_KEY_ARGS:
 		args->program = state->argv + state->next;
@@ -96,7 +108,8 @@ static int check_program(const struct run_args *args)
 		rn_complain("%s", text);
 		return RN_EXIT_NOT_FOUND;
 	}
-	if (args->force && fault != RN_PROGRAM_NOT_EXECUTABLE) {
+	if ((args->force && fault != RN_PROGRAM_NOT_EXECUTABLE) ||
+	    (args->reaches_all && rn_program_is_shown(fault))) {
 		say_unwatched(text);
 		return 0;
 	}
@@ -129,6 +142,14 @@ int rn_cmd_run(int argc, char **argv)
 	if (status) {
 		rn_complain("%s", err);
 		return status;
+	}
+	if (args.reaches_all) {
+		/* Before the counters' keeper, which is to see the same. */
+		if (rn_reach_enter(launch.tree, err, sizeof(err))) {
+			rn_complain("%s", err);
+			return RN_EXIT_CANNOT_RUN;
+		}
+		rn_reach_keep_counters();
 	}
 	execvp(args.program[0], args.program);
 	status = errno == ENOENT ? RN_EXIT_NOT_FOUND : RN_EXIT_CANNOT_RUN;

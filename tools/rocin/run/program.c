@@ -257,6 +257,12 @@ static const char *drops_env_remedy(const char *path)
 	return NULL;
 }
 
+/* What is left for a program that LD_PRELOAD does not reach. */
+#define SHOWN                                                                          \
+	"with rocin run --reach=all it finds the devices and their counters in /sys, " \
+	"but "                                                                         \
+	"cannot open them"
+
 /* Texts that follow the file name of a program in messages. */
 static const char *const sentences[] = {
 	[RN_PROGRAM_NOT_EXECUTABLE] = "cannot be executed",
@@ -264,11 +270,11 @@ static const char *const sentences[] = {
 			      "the system ignores LD_PRELOAD for it; run a copy without "
 			      "them",
 	[RN_PROGRAM_STATIC] = "is statically linked, so LD_PRELOAD does not reach it; "
-			      "link it with the shared libibverbs",
+			      "link it with the shared libibverbs; " SHOWN,
 	[RN_PROGRAM_STATIC_GO] =
 		"is a Go program without C libraries, statically linked: it makes its "
 		"system calls itself, and LD_PRELOAD does not reach it; build it with "
-		"CGO_ENABLED=1 and let it call the shared libibverbs by cgo",
+		"CGO_ENABLED=1 and let it call the shared libibverbs by cgo; " SHOWN,
 	[RN_PROGRAM_OTHER_CLASS] =
 		"is of another word size than this Rocin; build Rocin for it too",
 	[RN_PROGRAM_OTHER_MACHINE] = "is a program for another architecture than this "
@@ -281,7 +287,7 @@ static const char *const sentences[] = {
 			  "do, libibverbs and librdmacm called by cgo, but not what Go "
 			  "asks of the system itself, so that a look of its own at "
 			  "/sys/class/infiniband or /dev/infiniband finds no device; let "
-			  "it ask libibverbs",
+			  "it ask libibverbs, or use rocin run --reach=all",
 };
 
 /* Finds the interpreter that the first line of a script ("#!") names. If it is env(1),
