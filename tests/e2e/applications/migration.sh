@@ -29,7 +29,7 @@ move() { # NAME PIN-ALL
 	status=$?
 	end_now "$source" "$server_pid"
 	wait "$source" "$server_pid" 2>/dev/null
-	[ "$status" = 0 ] || fail "$1: $(tail -5 "$work/server.out" "$work/client.out")"
+	[ "$status" = 0 ] || fail "$1: $(tail -n 5 "$work/server.out" "$work/client.out")"
 	cmp -s -n 16777216 "$work/noise" "$work/there.ram" || fail "$1: the memory is not the same"
 	judge_wire "$1"
 	echo "ok: $1${wire:+, $wire}"

@@ -25,7 +25,7 @@ play() {
 	wait_for listens || fail "$name: $server does not listen"
 	# shellcheck disable=SC2086 # words
 	timeout 1800 "${in_a[@]}" rocin run --netdev va -- $client >"$work/client.out" 2>&1 ||
-		fail "$name: $(tail -5 "$work/client.out" "$work/server.out")"
+		fail "$name: $(tail -n 5 "$work/client.out" "$work/server.out")"
 	wait "${pids[-1]}" || fail "$name: $(tail -5 "$work/server.out")"
 	# What `rocin fault` counts has come to the messages that the rules name.
 	"${in_a[@]}" rocin fault --json >"$work/fault.json"

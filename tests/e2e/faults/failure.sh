@@ -70,7 +70,7 @@ stop)
 		sleep 3
 		kill -CONT "$stopped"
 		before=$(sent)
-		wait_for more || fail "it does not go on: $(tail -3 "$work"/*.out)"
+		wait_for more || fail "it does not go on: $(tail -n 3 "$work"/*.out)"
 		gone "$client" && fail "the client has ended: $(tail -3 "$work/client.out")"
 		gone "$server" && fail "the server has ended: $(tail -3 "$work/server.out")"
 	done

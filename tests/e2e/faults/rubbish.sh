@@ -42,8 +42,8 @@ more() { [ "$(counted sent_pkts)" -gt $((before + 1000)) ]; }
 wait_for wrong || fail "wrong ICRCs: $(counted rx_icrc_encapsulated)"
 wait_for for_nobody || fail "rocind dropped $(dropped)"
 before=$(counted sent_pkts)
-wait_for more || fail "no data moves any more: $(tail -5 "$work/server.out" "$work/client.out")"
+wait_for more || fail "no data moves any more: $(tail -n 5 "$work/server.out" "$work/client.out")"
 for pid in "$client" "$server"; do
-	kill -0 "$pid" || fail "it has ended: $(tail -5 "$work/server.out" "$work/client.out")"
+	kill -0 "$pid" || fail "it has ended: $(tail -n 5 "$work/server.out" "$work/client.out")"
 done
 echo "ok: $(counted rx_icrc_encapsulated) wrong ICRCs, $(dropped) for nobody; the transfer goes on"

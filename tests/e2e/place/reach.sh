@@ -59,11 +59,11 @@ echo 'ok: the rest of the machine is what it was'
 # Both ends behind namespaces of their own, at the same addresses as any other program.
 next_port
 "${as[@]}" timeout 600 rocin run --netdev "lo:$addr_b" -- ibv_rc_pingpong -g 0 -n 100 -p "$port" >"$work/server" 2>&1 &
-server=$!
-pids+=("$server")
-wait_for listening "$server" || fail "ibv_rc_pingpong: $(cat "$work/server")"
+outside=$!
+pids+=("$outside")
+wait_for listening "$outside" || fail "ibv_rc_pingpong: $(cat "$work/server")"
 reach ibv_rc_pingpong -g 0 -n 100 -p "$port" 127.0.0.1 >"$work/client" 2>&1 || fail "$(cat "$work/client")"
-wait "$server" || fail "$(cat "$work/server")"
+wait "$outside" || fail "$(cat "$work/server")"
 echo 'ok: ibv_rc_pingpong with a program outside'
 
 # The counters are at most a second old: this program reads them without Rocin.
