@@ -116,14 +116,23 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
  */
 static void mount_sys(void)
 {
-	int groups = open_tree(AT_FDCWD, "/sys/fs/cgroup",
-			       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	/* OPEN_TREE_CLONE, AT_RECURSIVE and MOVE_MOUNT_F_EMPTY_PATH. The functions and
+	 * their flags came to glibc with 2.36, and packages of Rocin are for systems
+	 * with 2.34, too.
+	 */
+	enum {
+		COPY_OF_TREE = 1,
+		COPY_WITH_SUBMOUNTS = 0x8000,
+		MOVE_WHAT_DESCRIPTOR_IS = 4
+	};
+	int groups = (int)syscall(SYS_open_tree, AT_FDCWD, "/sys/fs/cgroup",
+				  COPY_OF_TREE | COPY_WITH_SUBMOUNTS | O_CLOEXEC);
 
 	if (!mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
 		   NULL) &&
 	    groups >= 0)
-		(void)move_mount(groups, "", AT_FDCWD, "/sys/fs/cgroup",
-				 MOVE_MOUNT_F_EMPTY_PATH);
+		(void)syscall(SYS_move_mount, groups, "", AT_FDCWD, "/sys/fs/cgroup",
+			      MOVE_WHAT_DESCRIPTOR_IS);
 	if (groups >= 0)
 		close(groups);
 }
