@@ -116,6 +116,16 @@ static bool redirect(ucontext_t *uc)
 #endif
 }
 
+/* Bits of an address by which the processor finds memory. On arm64 it ignores the top
+ * byte of an address, which programs may use as a tag, and the kernel reports the address
+ * of a fault without it.
+ */
+#if defined(__aarch64__)
+#define ADDRESS_BITS (((uintptr_t)1 << 56) - 1)
+#else
+#define ADDRESS_BITS UINTPTR_MAX
+#endif
+
 static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
@@ -126,7 +136,8 @@ static bool is_guarded(const struct rn_guard *g, const siginfo_t *info)
 	if (!g || info->si_code <= 0)
 		return false;
 	/* For a non-canonical address the kernel reports SI_KERNEL and no address. */
-	return info->si_code == SI_KERNEL || (at >= g->lo && at < g->hi);
+	return info->si_code == SI_KERNEL ||
+	       ((at - g->lo) & ADDRESS_BITS) < g->hi - g->lo;
 }
 
 /* ------------------------------------------------- handlers of the program */
