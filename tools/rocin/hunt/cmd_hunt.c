@@ -398,7 +398,6 @@ int rn_cmd_hunt(int argc, char **argv)
 		rn_complain("%s: %s", args.hunt.folder, strerror(-rc));
 		return RN_EXIT_FAILURE;
 	}
-	args.hunt.shows_progress = isatty(STDERR_FILENO);
 	status = args.replay ? replay(&args) : hunt(&args);
 	rn_hunt_finish(&args.hunt);
 	return rn_hunt_stopped() ? 128 + rn_hunt_stopped() : status;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "rocin/types.h"
+#include "tools/rocin/common/progress.h"
 
 /* ------------------------------------------------------ sets of writes (schedule.c) */
 /* A set of names of writes. Each name is in it once; they are in the order in which they
@@ -53,11 +54,11 @@ struct rn_hunt {
 	double limit;	     /* time limit of one run in seconds */
 	/* time in seconds after which no further schedule is tried; 0: none */
 	double budget;
-	bool shows_progress;
 	char folder[PATH_MAX - 64]; /* directory for the files of the runs */
 	unsigned runs;		    /* number of runs so far */
-	char how[160];	    /* rn_hunt_end.how of the newest run that went wrong */
-	rn_ns began, shown; /* @shown is 0 if no progress is on the screen */
+	char how[160]; /* rn_hunt_end.how of the newest run that went wrong */
+	rn_ns began;
+	struct rn_progress progress;
 };
 
 /* The result of a run. */

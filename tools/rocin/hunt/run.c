@@ -25,8 +25,6 @@ enum {
 	 * (With a pidfd, it notices the end of the program at once.)
 	 */
 	LOOK_AGAIN_MS = 20,
-	SILENT_NS = 2000 * 1000 * 1000, /* no progress is shown before this time */
-	SHOW_NS = 200 * 1000 * 1000,
 	CANNOT_EXEC = 127,
 };
 
@@ -64,6 +62,7 @@ int rn_hunt_begin(struct rn_hunt *h)
 	snprintf(h->folder, sizeof(h->folder), "%s/rocin-hunt-XXXXXX",
 		 tmp && *tmp ? tmp : "/tmp");
 	h->began = rn_clock(CLOCK_MONOTONIC);
+	rn_progress_begin(&h->progress, true);
 	return mkdtemp(h->folder) ? 0 : -errno;
 }
 
@@ -77,9 +76,7 @@ static void remove_files(const struct rn_hunt *h)
 
 void rn_hunt_erase(struct rn_hunt *h)
 {
-	if (h->shown)
-		fputs("\r\033[K", stderr);
-	h->shown = 0;
+	rn_progress_erase(&h->progress);
 }
 
 void rn_hunt_finish(struct rn_hunt *h)
@@ -91,14 +88,9 @@ void rn_hunt_finish(struct rn_hunt *h)
 
 static void show_progress(struct rn_hunt *h)
 {
-	rn_ns now = rn_clock(CLOCK_MONOTONIC);
-
-	if (!h->shows_progress || now - h->began < SILENT_NS || now - h->shown < SHOW_NS)
-		return;
-	h->shown = now;
-	fprintf(stderr, "\rrun %u, %llu s", h->runs,
-		(unsigned long long)((now - h->began) / 1000000000));
-	fflush(stderr);
+	rn_progress_show(&h->progress, "run %u, %llu s", h->runs,
+			 (unsigned long long)((rn_clock(CLOCK_MONOTONIC) - h->began) /
+					      1000000000));
 }
 
 /* ----------------------------------------------------- start and end of the program */

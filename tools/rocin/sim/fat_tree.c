@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "sim/fabric/fat_tree.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
+#include "tools/rocin/common/progress.h"
 #include "transport/io/fault/fault_rules.h"
 
 enum {
@@ -98,6 +98,7 @@ struct seed_run {
 	struct rn_fat_tree_cfg cfg;
 	struct rn_fat_tree_result r;
 	double seconds; /* duration of the run in seconds */
+	struct rn_progress progress;
 };
 
 static uint64_t per_second(const struct seed_run *s)
@@ -175,10 +176,10 @@ static json_t *run_json(const struct seed_run *s)
 /* ---------------------------------------------------------------- running the seeds */
 static void show_progress(void *ctx, const struct rn_fat_tree_result *r)
 {
-	const struct seed_run *s = ctx;
+	struct seed_run *s = ctx;
 
-	fprintf(stderr, "\rseed %" PRIu64 ": %3" PRIu64 " %%", s->seed,
-		r->completed * 100 / r->wanted);
+	rn_progress_show(&s->progress, "seed %" PRIu64 ": %" PRIu64 " %%", s->seed,
+			 r->completed * 100 / r->wanted);
 }
 
 static double now(void)
@@ -192,17 +193,15 @@ static double now(void)
 /* Runs the simulation of one seed. Returns 0 or -ENOMEM. */
 static int run_seed(struct seed_run *s)
 {
-	bool shows = isatty(STDERR_FILENO);
 	double began = now();
 	int rc;
 
 	s->cfg.seed = s->seed;
-	s->cfg.progress = shows ? show_progress : NULL;
+	s->cfg.progress = show_progress;
 	s->cfg.ctx = s;
 	rc = rn_fat_tree_run(&s->cfg, &s->r);
 	s->seconds = now() - began;
-	if (shows)
-		fprintf(stderr, "\r%*s\r", 40, "");
+	rn_progress_erase(&s->progress);
 	return rc;
 }
 
@@ -233,6 +232,7 @@ int rn_sim_fat_tree(const struct rn_sim_fat_tree *args)
 	uint64_t failed = 0;
 
 	print_head(args, &s.cfg);
+	rn_progress_begin(&s.progress, true);
 	for (s.seed = args->first; s.seed <= args->last; s.seed++) {
 		if (run_seed(&s)) {
 			json_decref(runs);

@@ -15,6 +15,7 @@
 #include "sim/replay/record_text.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
+#include "tools/rocin/common/progress.h"
 
 enum {
 	TEXT_MAX = 1024,
@@ -23,7 +24,7 @@ enum {
 struct replay {
 	const struct rn_sim_replay *args;
 	rn_ns first;
-	bool shows_progress;
+	struct rn_progress progress;
 };
 
 /* --------------------------------------------------------------- trace and progress */
@@ -52,16 +53,10 @@ static void trace(void *arg, uint64_t call, const struct rn_rec *rec)
 
 static void progress(void *arg, uint64_t at, uint64_t len)
 {
-	const struct replay *r = arg;
+	struct replay *r = arg;
 
-	if (r->shows_progress)
-		fprintf(stderr, "\r%3u %%", (unsigned)(at * 100 / len));
-}
-
-static void end_progress(const struct replay *r)
-{
-	if (r->shows_progress)
-		fprintf(stderr, "\r     \r");
+	rn_progress_show(&r->progress, "%u %% of the recording",
+			 (unsigned)(at * 100 / len));
 }
 
 /* ------------------------------------------------------------- report of the result */
@@ -177,8 +172,7 @@ static void on_abort(int number)
 
 static int replay(const struct rn_sim_replay *args, const uint8_t *data, size_t len)
 {
-	struct replay r = { .args = args,
-			    .shows_progress = !args->trace && isatty(STDERR_FILENO) };
+	struct replay r = { .args = args };
 	const struct rn_replay_cfg cfg = { .until = args->until,
 					   .trace = args->trace ? trace : NULL,
 					   .progress = progress,
@@ -192,8 +186,9 @@ static int replay(const struct rn_sim_replay *args, const uint8_t *data, size_t 
 		/* With line buffering, a failed assertion loses no line of the trace. */
 		setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_abort);
+	rn_progress_begin(&r.progress, !args->trace);
 	rn_replay(data, len, &cfg, &result);
-	end_progress(&r);
+	rn_progress_erase(&r.progress);
 	return args->json ? report_json(&result) : report_result(args, &result);
 }
 
