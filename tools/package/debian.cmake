@@ -7,9 +7,11 @@ if(NOT IS_DIRECTORY ${root}/usr/share)
 endif()
 set(share ${root}/usr/share)
 file(GLOB pages ${share}/man/man*/*.[1-8])
-file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/changelog ${share}/doc/rocin/changelog.Debian)
+file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/debian/changelog ${share}/doc/rocin/changelog.Debian)
 file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/copyright ${share}/doc/rocin/copyright)
 execute_process(COMMAND gzip -9n ${pages} ${share}/doc/rocin/changelog.Debian
   COMMAND_ERROR_IS_FATAL ANY)
 # A configuration file: an installation by hand leaves /etc alone.
 file(COPY ${CPACK_ROCIN_DRIVER_FILE} DESTINATION ${root}/etc/libibverbs.d)
+file(MAKE_DIRECTORY ${share}/lintian/overrides)
+file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/debian/rocin.lintian-overrides ${share}/lintian/overrides/rocin)
