@@ -30,6 +30,9 @@ uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size
  */
 enum rn_crc32_means {
 	RN_CRC32_PLAIN, /* the implementation of libdeflate */
+	/* Folds the head and a short message itself, and leaves a long one to libdeflate.
+	 */
+	RN_CRC32_BY_16,
 	RN_CRC32_BY_32,
 	RN_CRC32_BY_64,
 };
@@ -71,7 +74,7 @@ void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part);
 
 /* Does the same as rn_crc32_copy(), with implementation @means, which must not exceed
- * rn_crc32_best() nor be RN_CRC32_PLAIN. For tests.
+ * rn_crc32_best() nor be less than RN_CRC32_BY_32. For tests.
  */
 void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
 		      uint32_t len, struct rn_crc32_part *part);

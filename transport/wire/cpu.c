@@ -6,7 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static _Atomic enum rn_cpu_level limit = RN_CPU_LEVELS - 1;
+/* The level in force, which each packet asks for; RN_CPU_LEVELS: not determined yet. */
+static _Atomic enum rn_cpu_level in_force = RN_CPU_LEVELS;
 
 enum rn_cpu_level rn_cpu_best(void)
 {
@@ -21,16 +22,17 @@ enum rn_cpu_level rn_cpu_best(void)
 
 enum rn_cpu_level rn_cpu_level(void)
 {
-	enum rn_cpu_level best = rn_cpu_best();
-	enum rn_cpu_level most = atomic_load_explicit(&limit, memory_order_relaxed);
+	enum rn_cpu_level level = atomic_load_explicit(&in_force, memory_order_relaxed);
 
-	return most < best ? most : best;
+	return level < RN_CPU_LEVELS ? level : rn_cpu_best();
 }
 
 void rn_cpu_limit(enum rn_cpu_level most)
 {
+	enum rn_cpu_level best = rn_cpu_best();
+
 	assert(most < RN_CPU_LEVELS);
-	atomic_store_explicit(&limit, most, memory_order_relaxed);
+	atomic_store_explicit(&in_force, most < best ? most : best, memory_order_relaxed);
 }
 
 const char *rn_cpu_name(enum rn_cpu_level level)

@@ -91,14 +91,6 @@ static void put_head(uint64_t *w, const struct rn_flow *f, uint16_t ip_id,
 	w[7] = pair(0xff000000 | rn_get_be32(bth + 4), rn_get_be32(bth + 8));
 }
 
-uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, size_t len)
-{
-	uint64_t head[RN_CRC32_HEAD / 8];
-
-	put_head(head, f, ip_id, bth, len);
-	return rn_crc32(head, bth + RN_BTH_LEN, len - RN_BTH_LEN);
-}
-
 /* Computes the ICRC as rn_icrc() does. If @part has the CRC of the payload, uses that and
  * does not read the payload again.
  */
@@ -110,10 +102,15 @@ static uint32_t icrc_with(const struct rn_flow *f, uint16_t ip_id, const uint8_t
 
 	assert(len >= RN_BTH_LEN + part->len);
 	extensions = len - RN_BTH_LEN - part->len;
-	if (part->len == 0 || extensions % 16 != 0)
-		return rn_icrc(f, ip_id, bth, len);
 	put_head(head, f, ip_id, bth, len);
+	if (part->len == 0 || extensions % 16 != 0)
+		return rn_crc32(head, bth + RN_BTH_LEN, len - RN_BTH_LEN);
 	return rn_crc32_with(head, bth + RN_BTH_LEN, extensions, part);
+}
+
+uint32_t rn_icrc(const struct rn_flow *f, uint16_t ip_id, const uint8_t *bth, size_t len)
+{
+	return icrc_with(f, ip_id, bth, len, &(struct rn_crc32_part){ 0 });
 }
 
 void rn_icrc_seal(const struct rn_flow *f, uint16_t ip_id, uint8_t *pkt, size_t len)
