@@ -58,26 +58,54 @@ static inline void rnp_front_unlock(struct rnp_front *f)
 	rnp_lock_give(&f->lock);
 }
 
-/* Performs a short poll, which only looks at the rings in shared memory. Return: true if
- * nothing has changed there; false if the caller has to call rnp_engine_poll().
+/* What a short poll, which only looks at the rings in shared memory, has found. */
+enum rnp_short_poll {
+	RNP_SHORT_POLL_LEFT_OUT, /* none is allowed now, or the lock was taken */
+	RNP_SHORT_POLL_STILL,	 /* nothing has changed in the rings */
+	RNP_SHORT_POLL_MOVED,	 /* a packet waits in a ring */
+};
+
+/* Performs a short poll. Unless it returns RNP_SHORT_POLL_LEFT_OUT, it has taken the
+ * lock, and the caller releases it by rnp_front_leave_short_poll(). If it does not return
+ * RNP_SHORT_POLL_STILL, the caller then has to call rnp_engine_poll().
+ */
+static inline enum rnp_short_poll rnp_front_poll_shortly(struct rnp_front *f)
+{
+	uint32_t left;
+
+	if (atomic_load_explicit(&f->short_polls, memory_order_relaxed) == 0 ||
+	    !rnp_lock_try(&f->lock))
+		return RNP_SHORT_POLL_LEFT_OUT;
+	left = atomic_load_explicit(&f->short_polls, memory_order_relaxed);
+	if (left > 0 && rn_ring_is_still(&f->watch)) {
+		atomic_store_explicit(&f->short_polls, left - 1, memory_order_relaxed);
+		return RNP_SHORT_POLL_STILL;
+	}
+	if (left > 0) /* a packet waits, so the full poll follows at once */
+		atomic_store_explicit(&f->pause, RNP_PAUSE_NONE, memory_order_relaxed);
+	return RNP_SHORT_POLL_MOVED;
+}
+
+/* Releases the lock after a short poll. Return: true if a thread has to be woken that
+ * waits for the lock, which the caller does by rnp_lock_wake().
+ */
+static inline bool rnp_front_leave_short_poll(struct rnp_front *f)
+{
+	return atomic_exchange_explicit(&f->lock.state, RNP_LOCK_FREE,
+					memory_order_release) == RNP_LOCK_AWAITED;
+}
+
+/* Performs a short poll. Return: true if nothing has changed in the rings; false if the
+ * caller has to call rnp_engine_poll().
  */
 static inline bool rnp_engine_poll_shortly(struct rnp_engine *e)
 {
 	struct rnp_front *f = (struct rnp_front *)e;
-	uint32_t left;
-	bool is_still;
+	enum rnp_short_poll found = rnp_front_poll_shortly(f);
 
-	if (atomic_load_explicit(&f->short_polls, memory_order_relaxed) == 0 ||
-	    !rnp_lock_try(&f->lock))
-		return false;
-	left = atomic_load_explicit(&f->short_polls, memory_order_relaxed);
-	is_still = left > 0 && rn_ring_is_still(&f->watch);
-	if (is_still)
-		atomic_store_explicit(&f->short_polls, left - 1, memory_order_relaxed);
-	else if (left > 0) /* a packet waits, so the full poll follows at once */
-		atomic_store_explicit(&f->pause, RNP_PAUSE_NONE, memory_order_relaxed);
-	rnp_lock_give(&f->lock);
-	return is_still;
+	if (found != RNP_SHORT_POLL_LEFT_OUT && rnp_front_leave_short_poll(f))
+		rnp_lock_wake(&f->lock);
+	return found == RNP_SHORT_POLL_STILL;
 }
 
 #endif /* RNP_FRONT_H */

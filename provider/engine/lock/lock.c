@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lock.c - takes and releases a lock that other threads wait for; see lock.h. */
-#include "lock.h"
+/* lock.c - takes and releases a lock that other threads wait for (lock.h), and ends a
+ * process that uses an object in two threads against its promise (use_lock.h).
+ */
+#include "use_lock.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "transport/io/host/log.h"
 
 /* A thread that has slept takes the lock in the state RNP_LOCK_AWAITED, because it does
  * not know whether other threads sleep, too. If none does, the later release makes one
@@ -29,4 +34,13 @@ void rnp_lock_wake(struct rnp_lock *l)
 
 	syscall(SYS_futex, &l->state, FUTEX_WAKE_PRIVATE, 1);
 	errno = saved;
+}
+
+void rnp_use_lock_is_broken(void)
+{
+	rn_log(RN_LOG_ERROR,
+	       "two threads use one completion queue or queue pair at a time that the "
+	       "program has said only one thread uses (a thread domain or "
+	       "IBV_CREATE_CQ_ATTR_SINGLE_THREADED); the process ends here");
+	abort();
 }

@@ -25,8 +25,9 @@ struct rnp_context;
  * on it: the one that ibv_alloc_pd() returned, a parent domain, or an import. Objects are
  * created with a handle and belong to its domain.
  *
- * A thread domain has no effect: an object without a lock of its own would still share
- * the engine lock with other threads. All objects may be used by any thread.
+ * A CQ or a QP that is created with a parent domain that has a thread domain takes no
+ * lock of its own (provider/engine/lock/use_lock.h). It still shares the engine lock with
+ * other threads.
  */
 
 /* A protection domain of the device. */
@@ -94,6 +95,16 @@ static inline struct rnp_pd *to_rnp_pd(struct ibv_pd *pd)
 static inline bool rnp_pd_is_parent(struct ibv_pd *pd)
 {
 	return ((struct rnp_pd_handle *)pd)->kind == RNP_PD_PARENT;
+}
+
+/* Has the program promised that only one thread at a time uses what is created with this
+ * handle? It has if the handle is a parent domain with a thread domain.
+ */
+static inline bool rnp_pd_has_td(struct ibv_pd *pd)
+{
+	const struct rnp_pd_handle *h = (struct rnp_pd_handle *)pd;
+
+	return h->kind == RNP_PD_PARENT && h->td;
 }
 
 /* Purpose of a buffer: the argument @resource_type of the program's allocator. The upper

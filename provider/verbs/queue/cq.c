@@ -53,13 +53,13 @@ static void retire_ring(struct rnp_cq *cq)
 	static struct rn_cqe none;
 
 	rnp_buffer_unpin(&cq->ring_mem);
-	if (pthread_mutex_trylock(&cq->lock) == 0) {
+	if (rnp_use_lock_try(&cq->lock)) {
 		cq->core.capacity = 1;
 		__atomic_store_n(&cq->core.producer, 0, __ATOMIC_RELAXED);
 		atomic_store_explicit(&cq->core.consumer, 0, memory_order_relaxed);
 		cq->lap_shift = 0;
 		cq->ring = &none;
-		pthread_mutex_unlock(&cq->lock);
+		rnp_use_lock_give(&cq->lock);
 	} else if (!cq->ring_mem.from) {
 		cq->late_ring = cq->ring_mem;
 		cq->ring_mem = (struct rnp_buffer){ 0 };
@@ -95,7 +95,6 @@ static struct rnp_cq *alloc_cq(struct rnp_context *ctx, uint32_t cqe,
 	}
 	cq->ring = cq->ring_mem.addr;
 	cq->ctx = ctx;
-	pthread_mutex_init(&cq->lock, NULL);
 	rn_cq_init(&cq->core, (uintptr_t)cq->ring, capacity, cq);
 	cq->lap_shift = (uint32_t)__builtin_ctz(capacity);
 	cq->base.cq.context = &ctx->base;
@@ -238,7 +237,7 @@ struct ibv_cq_ex *rnp_create_cq_ex(struct ibv_context *context,
 		return NULL;
 	if (attr->wc_flags & times)
 		show_times(cq);
-	cq->single_threaded = flags & single;
+	cq->lock.is_single = flags & single || (parent && rnp_pd_has_td(parent));
 	rnp_cq_init_ex(cq, attr->wc_flags);
 	return &cq->base.cq_ex;
 }
@@ -329,13 +328,13 @@ int rnp_resize_cq(struct ibv_cq *base, int cqe)
 		return EINVAL;
 	capacity = round_up_pow2((uint32_t)cqe);
 	rc = -alloc_ring(e, &ring, cq->parent, capacity);
-	pthread_mutex_lock(&cq->lock);
+	rnp_use_lock_take(&cq->lock);
 	cancel = rnp_lock_engine(e);
 	if (!rc)
 		rc = exchange_ring(cq, &ring, capacity, (uint32_t)cqe);
 	cq->qp_refs--;
 	rnp_unlock_engine(e, cancel);
-	pthread_mutex_unlock(&cq->lock);
+	rnp_use_lock_give(&cq->lock);
 	rnp_buffer_free(&ring);
 	return rc;
 }
@@ -422,6 +421,7 @@ static int end_cq(struct rnp_context *ctx, struct rnp_cq *cq, int lock)
 		rnp_cq_detach(cq);
 	}
 	rnp_handle_remove(ctx, RNP_KIND_CQ, cq);
+	atomic_store_explicit(&cq->linger, true, memory_order_relaxed);
 	return 0;
 }
 

@@ -4,12 +4,12 @@
 #define RNP_CQ_H
 
 #include <infiniband/verbs.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "provider/engine/lock/use_lock.h"
 #include "provider/engine/pcie.h"
 #include "provider/verbs/object/handle.h"
 #include "provider/verbs/object/library.h"
@@ -39,8 +39,9 @@ struct rnp_cq {
 	LIST_ENTRY(rnp_cq) link;
 	struct rn_cq core;
 
-	pthread_mutex_t lock; /* guards: reading of the ring, core.consumer, current */
-	struct rn_cqe *ring;  /* CQEs, at ring_mem.addr */
+	/* guards: reading of the ring, core.consumer, current */
+	struct rnp_use_lock lock;
+	struct rn_cqe *ring; /* CQEs, at ring_mem.addr */
 	struct rnp_buffer ring_mem;
 	/* the ring of a destroyed CQ that another thread was reading */
 	struct rnp_buffer late_ring;
@@ -48,9 +49,6 @@ struct rnp_cq {
 	struct ibv_pd *parent;
 	/* log2 of the capacity; index >> lap_shift is the number of the lap */
 	uint32_t lap_shift;
-	/* the program uses the CQ in one thread only, so ibv_start_poll() does not lock
-	 */
-	bool single_threaded;
 	/* the CQE whose fields the program reads between ibv_start_poll() and
 	 * ibv_end_poll()
 	 */
@@ -68,7 +66,9 @@ struct rnp_cq {
 	 */
 	/* number of polls that found CQEs, modulo 16 */
 	atomic_uint since_drain;
-	/* ibv_req_notify_cq() was called, and no poll has been empty since */
+	/* ibv_req_notify_cq() was called, and no poll was empty since; also set when the
+	 * CQ is destroyed, so that polls look at its handle
+	 */
 	atomic_bool linger;
 	atomic_bool was_empty; /* the last poll found nothing */
 

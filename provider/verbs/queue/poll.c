@@ -252,10 +252,10 @@ static int pop_wcs(struct rnp_cq *cq, int n, struct ibv_wc *wc)
 
 	if (ring_is_empty(cq))
 		return 0;
-	pthread_mutex_lock(&cq->lock);
+	rnp_use_lock_take(&cq->lock);
 	for (; got < n && pop_cqe(cq, &cqe); got++)
 		rnp_wc_from_cqe(&wc[got], &cqe);
-	pthread_mutex_unlock(&cq->lock);
+	rnp_use_lock_give(&cq->lock);
 	return got;
 }
 
@@ -290,9 +290,9 @@ static bool entry_waits(void *arg)
 	struct rnp_cq *cq = arg;
 	bool waits;
 
-	pthread_mutex_lock(&cq->lock);
+	rnp_use_lock_take(&cq->lock);
 	waits = entry_waits_locked(cq);
-	pthread_mutex_unlock(&cq->lock);
+	rnp_use_lock_give(&cq->lock);
 	return waits;
 }
 
@@ -340,14 +340,19 @@ static bool is_live(const struct rnp_cq *cq)
 	return atomic_load_explicit(&cq->handle.is_live, memory_order_relaxed);
 }
 
-/* May this poll, which found the ring empty, end without running the engine? That is so
- * if a short poll, of the rings alone, is enough, and this is not the first poll after
- * ibv_req_notify_cq(), see linger().
+/* May a poll of this CQ that finds the ring empty be a short one, of the rings of local
+ * wires alone? Not if it is the first one after ibv_req_notify_cq(), see linger(), and
+ * not if the CQ was destroyed.
  */
+static inline bool may_be_short(const struct rnp_cq *cq)
+{
+	return !atomic_load_explicit(&cq->linger, memory_order_relaxed);
+}
+
+/* May this poll, which found the ring empty, end without running the engine? */
 static inline bool is_over_shortly(const struct rnp_cq *cq)
 {
-	return !atomic_load_explicit(&cq->linger, memory_order_relaxed) && is_live(cq) &&
-	       rnp_engine_poll_shortly(cq->ctx->engine);
+	return may_be_short(cq) && rnp_engine_poll_shortly(cq->ctx->engine);
 }
 
 /* The part of rnp_poll_cq() that most empty polls do not need. It is a function of its
@@ -382,16 +387,48 @@ static int poll_fully(struct rnp_cq *cq, int num_entries, struct ibv_wc *wc)
 	return got;
 }
 
+/* The rest of a poll in a fork() child. */
+static __attribute__((noinline, cold)) int poll_in_child(void)
+{
+	errno = EIO;
+	return -EIO;
+}
+
+/* The rest of a short poll that found nothing while a thread waited for the lock. */
+static __attribute__((noinline, cold)) int wake_waiter(struct rnp_front *f)
+{
+	rnp_lock_wake(&f->lock);
+	return 0;
+}
+
+/* The rest of a poll after a short one that has found a packet while a thread waited for
+ * the lock.
+ */
+static __attribute__((noinline, cold)) int
+wake_and_poll_fully(struct rnp_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	wake_waiter((struct rnp_front *)cq->ctx->engine);
+	return poll_fully(cq, num_entries, wc);
+}
+
+/* Most polls find nothing and end here. All that is called is called last, so this
+ * function needs no frame, which would be a tenth of its instructions.
+ */
 int rnp_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 {
 	struct rnp_cq *cq = to_rnp_cq(base);
+	struct rnp_front *f = (struct rnp_front *)cq->ctx->engine;
+	enum rnp_short_poll found;
 
-	if (rnp_is_fork_child(cq->ctx)) {
-		errno = EIO;
-		return -EIO;
-	}
-	if (ring_is_empty(cq) && is_over_shortly(cq))
-		return 0;
+	if (rnp_is_fork_child(cq->ctx))
+		return poll_in_child();
+	if (!ring_is_empty(cq) || !may_be_short(cq))
+		return poll_fully(cq, num_entries, wc);
+	found = rnp_front_poll_shortly(f);
+	if (found == RNP_SHORT_POLL_STILL)
+		return rnp_front_leave_short_poll(f) ? wake_waiter(f) : 0;
+	if (found == RNP_SHORT_POLL_MOVED && rnp_front_leave_short_poll(f))
+		return wake_and_poll_fully(cq, num_entries, wc);
 	return poll_fully(cq, num_entries, wc);
 }
 
@@ -440,9 +477,8 @@ static int next_entry(struct rnp_cq *cq)
 }
 
 /* Reads the first entry of a poll if the engine has to run for it. @rc is what
- * next_entry() has returned: 0 if it found an entry. The caller holds cq->lock, unless
- * the program has promised that only one thread uses the CQ. Returns as next_entry()
- * does.
+ * next_entry() has returned: 0 if it found an entry. The caller holds cq->lock.
+ * Returns as next_entry() does.
  */
 static int first_entry(struct rnp_cq *cq, int rc)
 {
@@ -470,16 +506,15 @@ static int start_poll(struct ibv_cq_ex *base, struct ibv_poll_cq_attr *attr)
 		return rnp_set_errno(EIO);
 	if (attr->comp_mask)
 		return rnp_set_errno(EINVAL);
-	if (!cq->single_threaded)
-		pthread_mutex_lock(&cq->lock);
+	rnp_use_lock_take(&cq->lock);
 	rc = next_entry(cq);
 	if (rc ? !is_over_shortly(cq) : !may_skip_engine(cq)) {
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		rc = first_entry(cq, rc);
 		pthread_setcancelstate(cancel, NULL);
 	}
-	if (rc && !cq->single_threaded)
-		pthread_mutex_unlock(&cq->lock);
+	if (rc)
+		rnp_use_lock_give(&cq->lock);
 	return rc;
 }
 
@@ -492,8 +527,7 @@ static void end_poll(struct ibv_cq_ex *base)
 {
 	struct rnp_cq *cq = to_rnp_cq(ibv_cq_ex_to_cq(base));
 
-	if (!cq->single_threaded)
-		pthread_mutex_unlock(&cq->lock);
+	rnp_use_lock_give(&cq->lock);
 }
 
 static const struct rn_cqe *current(struct ibv_cq_ex *base)

@@ -6,10 +6,10 @@
 #define RNP_POST_H
 
 #include <infiniband/verbs.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "provider/engine/lock/use_lock.h"
 #include "rocin/work_request.h"
 
 struct rnp_qp;
@@ -85,7 +85,7 @@ struct rnp_wr_array {
 
 struct rnp_wr_list {
 	/* held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort() */
-	pthread_mutex_t lock;
+	struct rnp_use_lock lock;
 	int err; /* first error since ibv_wr_start(), a positive errno; 0: none */
 	struct rnp_wr_array entries; /* items: struct rnp_wr_entry */
 	struct rnp_wr_array sges;    /* items: struct rn_sge */

@@ -354,14 +354,14 @@ static bool in_copy(struct ibv_qp_ex *ex)
 static void start_list(struct ibv_qp_ex *ex)
 {
 	if (!in_copy(ex))
-		pthread_mutex_lock(&list_of(ex)->lock);
+		rnp_use_lock_take(&list_of(ex)->lock);
 	empty_list(list_of(ex));
 }
 
 static void abort_list(struct ibv_qp_ex *ex)
 {
 	if (!in_copy(ex))
-		pthread_mutex_unlock(&list_of(ex)->lock);
+		rnp_use_lock_give(&list_of(ex)->lock);
 }
 
 static int complete_list(struct ibv_qp_ex *ex)
@@ -374,7 +374,7 @@ static int complete_list(struct ibv_qp_ex *ex)
 		return rnp_set_errno(EIO);
 	if (!rc && list->entries.count)
 		rc = rnp_post_list(qp);
-	pthread_mutex_unlock(&list->lock);
+	rnp_use_lock_give(&list->lock);
 	return rnp_set_errno(rc);
 }
 
@@ -384,7 +384,7 @@ static int new_list(struct rnp_qp *qp)
 	qp->wr = calloc(1, sizeof(*qp->wr));
 	if (!qp->wr)
 		return ENOMEM;
-	pthread_mutex_init(&qp->wr->lock, NULL);
+	qp->wr->lock.is_single = qp->base.qp.pd && rnp_pd_has_td(qp->base.qp.pd);
 	return 0;
 }
 
@@ -408,13 +408,13 @@ void rnp_wr_fini(struct rnp_qp *qp)
 	/* If the trylock fails, a thread is between ibv_wr_start() and ibv_wr_complete()
 	 * and uses the list.
 	 */
-	if (!qp->wr || (!all && pthread_mutex_trylock(&qp->wr->lock)))
+	if (!qp->wr || (!all && !rnp_use_lock_try(&qp->wr->lock)))
 		return;
 	free_list(qp->wr);
 	if (all)
 		free(qp->wr);
 	else
-		pthread_mutex_unlock(&qp->wr->lock);
+		rnp_use_lock_give(&qp->wr->lock);
 }
 
 /* Returns the ibv_wr_*() operations that a type of QP has, as IBV_QP_EX_WITH_* flags.

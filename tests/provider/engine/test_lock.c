@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_lock.c - the engine lock: one thread has it at a time, and each that waits gets
- * it.
+ * it. And the lock of an object: with the promise of one thread it locks nothing, and a
+ * broken promise ends the process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "provider/engine/lock/lock.h"
+#include "provider/engine/lock/use_lock.h"
 
 enum {
 	THREADS = 4,
@@ -164,6 +165,63 @@ static void who_wakes_nobody_keeps_errno(void **state)
 	assert_int_equal(errno, EDOM);
 }
 
+/* ------------------------------------------------- the lock of an object */
+static struct rnp_use_lock shared, single = { .is_single = true };
+
+static void *use_in_turn(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < TURNS; i++) {
+		rnp_use_lock_take(&shared);
+		take_a_turn(i % 64 == 0);
+		rnp_use_lock_give(&shared);
+	}
+	return NULL;
+}
+
+static void an_object_without_a_promise_is_used_one_by_one(void **state)
+{
+	pthread_t thread[THREADS];
+
+	(void)state;
+	turns = 0;
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, use_in_turn, NULL), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(turns, THREADS * TURNS);
+}
+
+static sigjmp_buf back;
+
+static void on_abort(int sig)
+{
+	(void)sig;
+	siglongjmp(back, 1);
+}
+
+static void a_broken_promise_ends_the_process(void **state)
+{
+	struct sigaction action = { .sa_handler = on_abort }, before;
+	volatile bool ended = false;
+
+	(void)state;
+	rnp_use_lock_take(&single);
+	rnp_use_lock_give(&single);
+	rnp_use_lock_take(&single);
+	assert_false(rnp_use_lock_try(&single));
+	sigaction(SIGABRT, &action, &before);
+	if (sigsetjmp(back, 1) == 0)
+		rnp_use_lock_take(&single);
+	else
+		ended = true;
+	sigaction(SIGABRT, &before, NULL);
+	assert_true(ended);
+	rnp_use_lock_give(&single);
+	assert_true(rnp_use_lock_try(&single));
+	rnp_use_lock_give(&single);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +229,8 @@ int main(void)
 		cmocka_unit_test(who_waits_is_woken_and_keeps_errno),
 		cmocka_unit_test(who_is_interrupted_waits_on_and_keeps_errno),
 		cmocka_unit_test(who_wakes_nobody_keeps_errno),
+		cmocka_unit_test(an_object_without_a_promise_is_used_one_by_one),
+		cmocka_unit_test(a_broken_promise_ends_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,12 +56,12 @@ static void cq_that_is_being_read_keeps_its_ring(void **state)
 	(void)state;
 	assert_int_equal(rnp_destroy_qp(d->qp), 0);
 	d->qp = NULL;
-	pthread_mutex_lock(&cq->lock);
+	rnp_use_lock_take(&cq->lock);
 	assert_int_equal(rnp_destroy_cq(d->cq), 0);
 	d->cq = NULL;
 	assert_ptr_equal(cq->ring, ring);
 	assert_ptr_equal(cq->late_ring.addr, ring);
-	pthread_mutex_unlock(&cq->lock);
+	rnp_use_lock_give(&cq->lock);
 }
 
 static void group_that_cannot_be_joined_is_not_counted(void **state)

@@ -321,14 +321,17 @@ struct rn_ring_watch {
  */
 bool rn_ring_watch(const struct rn_ring_recv *r, struct rn_ring_watch *w);
 
-/* Return: true if no producer of the watched rings has published anything since they
- * were added. The rings must still be mapped.
+/* Return: true if no producer of the watched rings, of which there is at least one, has
+ * published anything since they were added. The rings must still be mapped.
  */
 static inline bool rn_ring_is_still(const struct rn_ring_watch *w)
 {
-	for (const struct rn_ring_watched *r = w->ring; r != w->end; r++)
+	const struct rn_ring_watched *r = w->ring;
+
+	do {
 		if (atomic_load_explicit(r->tail, memory_order_relaxed) != r->head)
 			return false;
+	} while (++r != w->end);
 	return true;
 }
 

@@ -150,11 +150,11 @@ static void requests_that_are_being_built_outlive_their_queue_pair(void **state)
 	(void)state;
 	assert_int_equal(rnp_wr_init(&qp, IBV_QP_EX_WITH_SEND), 0);
 	qp.handle.was_named = true;
-	pthread_mutex_lock(&qp.wr->lock); /* as ibv_wr_start() */
+	rnp_use_lock_take(&qp.wr->lock); /* as ibv_wr_start() */
 	qp.base.qp_ex.wr_send(&qp.base.qp_ex);
 	rnp_wr_fini(&qp);
 	assert_int_equal(last()->wr.opcode, RN_WR_SEND);
-	pthread_mutex_unlock(&qp.wr->lock);
+	rnp_use_lock_give(&qp.wr->lock);
 	rnp_wr_fini(&qp);
 	assert_null(qp.wr->entries.item);
 	qp.handle.was_named = false; /* nobody knows it any more */
