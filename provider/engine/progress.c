@@ -158,10 +158,13 @@ static unsigned collect_memory(struct rnp_engine *e, rn_ns now)
 void rnp_engine_take_events(struct rnp_engine *e)
 {
 	struct rn_event ev;
+	int cancel;
 
 	while (rn_dev_event(e->dev, &ev)) {
 		rn_trace_event(ev.completion, ev.completion ? 0 : (uint32_t)ev.async);
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		e->hooks->on_event(&ev);
+		pthread_setcancelstate(cancel, NULL);
 	}
 }
 
@@ -186,6 +189,14 @@ static int send_packets(struct rnp_engine *e, rn_ns now, unsigned what, bool gat
 	return rc;
 }
 
+static void note_transmitted(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
+{
+	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
+		e->policy.acks.packets = 0;
+	rnp_policy_sent(&e->policy, now, what & RN_TX_WORK,
+			gather && !rnp_tx_batch_is_empty(&e->batch));
+}
+
 /* Sends, does not receive. @gather: leave the last super-packet open for more packets. */
 static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather)
 {
@@ -194,10 +205,36 @@ static void transmit(struct rnp_engine *e, rn_ns now, unsigned what, bool gather
 		return;
 	e->is_blocked = send_packets(e, now, what, gather) != 0;
 	e->is_raw_blocked = e->raw.raw && !rnp_raw_transmit(&e->raw, now);
-	if (what & RN_TX_ACKS || (what & RN_TX_ALONG && !rn_dev_acks_due(e->dev)))
-		e->policy.acks.packets = 0;
-	rnp_policy_sent(&e->policy, now, what & RN_TX_WORK,
-			gather && !rnp_tx_batch_is_empty(&e->batch));
+	note_transmitted(e, now, what, gather);
+}
+
+/* May the next packets leave by a ring in shared memory, with nothing in between that is
+ * a cancellation point?
+ */
+static bool is_placing(const struct rnp_engine *e)
+{
+	const struct rnp_label *label = &e->batch.label;
+	const struct rnp_wire *w = &e->wire;
+
+	return w->local && w->net == rn_local_net(w->local) && !e->raw.raw &&
+	       e->policy.batching.held == 0 &&
+	       rnp_tx_batch_may_place(&e->batch, w->net) &&
+	       rn_local_is_ready(w->local, &label->flow, label->dest_slot);
+}
+
+/* Does what transmit() does, if all packets can leave by a ring in shared memory. Is no
+ * cancellation point. Return: false if the caller has to call transmit().
+ */
+static bool transmit_in_place(struct rnp_engine *e, rn_ns now, unsigned what)
+{
+	if (!is_placing(e))
+		return false;
+	e->clock.now = now;
+	if (rnp_tx_batch_place(&e->batch, e->wire.net, now, what, SEND_MAX) != 0)
+		return false;
+	e->is_blocked = e->is_raw_blocked = false;
+	note_transmitted(e, now, what, false);
+	return true;
 }
 
 /* Argument of peer_holds(): the engine, and the time of the step. */
@@ -582,13 +619,16 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 		.is_sending = rn_qp_state(qp) == RN_QPS_RTS,
 	};
 	unsigned todo = rnp_policy_post(&e->policy, posted->now, &post);
+	unsigned what = RN_TX_WORK | (todo & RNP_ACK_ALONG ? RN_TX_ALONG : 0);
 	int cancel;
 
 	if (todo & RNP_HOLD)
 		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	transmit(e, posted->now, RN_TX_WORK | (todo & RNP_ACK_ALONG ? RN_TX_ALONG : 0),
-		 todo & RNP_GATHER);
+	if (todo & RNP_GATHER || !transmit_in_place(e, posted->now, what)) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		transmit(e, posted->now, what, todo & RNP_GATHER);
+		pthread_setcancelstate(cancel, NULL);
+	}
 	rnp_policy_posted(&e->policy, posted->now, qp,
 			  (struct rnp_facts){ .has_acks_due = has_acks_due(e),
 					      .is_asked_unacked = rn_qp_unacked(qp) },
@@ -596,7 +636,6 @@ void rnp_engine_posted(struct rnp_engine *e, struct rn_qp *qp,
 					       .receives = rn_dev_received(e->dev) });
 	rnp_engine_take_events(e);
 	rnp_progress_deadline(e, posted->now);
-	pthread_setcancelstate(cancel, NULL);
 }
 
 /* ----------------------------------------------------------- steps for other verbs */

@@ -163,9 +163,13 @@ static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_n
 	const struct rn_flow *flow = &s->label.flow;
 
 	for (unsigned n = 0; n < max; n++) {
-		uint8_t *at = net->ops->reserve(net->ctx, flow, s->label.dest_slot);
-		unsigned no_icrc = at && net->no_icrc ? RN_TX_NO_ICRC : 0;
+		uint8_t *at;
+		unsigned no_icrc;
 
+		if (n > 0 && !rn_dev_has_packets(s->dev, what))
+			return 0;
+		at = net->ops->reserve(net->ctx, flow, s->label.dest_slot);
+		no_icrc = at && net->no_icrc ? RN_TX_NO_ICRC : 0;
 		if (!at)
 			return -EAGAIN;
 		if (!build_at(s, at, now, what | RN_TX_SINGLY | no_icrc))
@@ -187,9 +191,14 @@ static int build_in_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_n
 	return 1;
 }
 
-static bool may_build_in_place(const struct rnp_tx_batch *s, const struct rn_net *net)
+int rnp_tx_batch_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
+		       unsigned what, unsigned max)
 {
-	return s->is_run && s->count == 0 && s->next_len == 0 && net->ops->reserve;
+	int rc = build_in_place(s, net, now, what, max * RN_SUPER_SEGMENTS);
+
+	if (rc == 0)
+		publish_placed(s, net);
+	return rc;
 }
 
 /* May the packet behind the open super-packet become part of it? */
@@ -292,7 +301,7 @@ int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns no
 {
 	unsigned sent = 0;
 
-	if (may_build_in_place(s, net)) {
+	if (rnp_tx_batch_may_place(s, net)) {
 		int rc = build_in_place(s, net, now, what, max * RN_SUPER_SEGMENTS);
 
 		if (rc >= 0)

@@ -95,6 +95,20 @@ void rnp_tx_batch_init(struct rnp_tx_batch *s, struct rn_dev *dev,
 int rnp_tx_batch_fill(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
 		      unsigned what, unsigned max);
 
+/* May packets be built in the memory of a local wire, where those before were built? */
+static inline bool rnp_tx_batch_may_place(const struct rnp_tx_batch *s,
+					  const struct rn_net *net)
+{
+	return s->is_run && s->count == 0 && s->next_len == 0 && net->ops->reserve;
+}
+
+/* Does what rnp_tx_batch_fill() does, but builds packets in the memory of a local wire
+ * only, and makes them visible. rnp_tx_batch_may_place() must be true. Return: 0 if the
+ * core has nothing more to send; otherwise the caller has to call rnp_tx_batch_fill().
+ */
+int rnp_tx_batch_place(struct rnp_tx_batch *s, const struct rn_net *net, rn_ns now,
+		       unsigned what, unsigned max);
+
 /* Sends the open super-packet. Return: 0, also if there is none; -EAGAIN if the socket is
  * full.
  */

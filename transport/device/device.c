@@ -316,6 +316,21 @@ static bool goes_behind(const struct rn_qp *qp, unsigned what)
 	return may_go_along(qp, what) && qp->burst > 0 && !rn_qp_unsent(qp);
 }
 
+/* Has the QP, which has just built a packet, no other one to build? */
+static bool has_built_all(const struct rn_qp *qp, unsigned what)
+{
+	return qp->req.cur == qp->req.sq.tail && qp->rsp.res_cur == qp->rsp.res_tail &&
+	       !may_go_along(qp, what);
+}
+
+/* Takes the QP from the list of those that may have packets to build. */
+static void end_burst(struct rn_qp *qp)
+{
+	rn_list_remove(&qp->work_link);
+	rn_window_yield(qp);
+	rn_read_window_yield(qp);
+}
+
 static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 			      struct rn_build *b)
 {
@@ -346,11 +361,11 @@ static uint32_t transmit_work(struct rn_dev *dev, rn_ns now, unsigned what,
 		if (len) {
 			qp->burst++;
 			count_tx(qp, len);
+			if (has_built_all(qp, what))
+				end_burst(qp);
 			return len;
 		}
-		rn_list_remove(link);
-		rn_window_yield(qp);
-		rn_read_window_yield(qp);
+		end_burst(qp);
 		if (qp->burst == 0)
 			dev->vain++;
 	}

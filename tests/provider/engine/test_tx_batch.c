@@ -56,6 +56,13 @@ uint32_t rn_dev_transmit(struct rn_dev *dev, rn_ns now, unsigned what, uint8_t *
 	return o->len;
 }
 
+bool rn_dev_has_packets(const struct rn_dev *dev, unsigned what)
+{
+	(void)dev;
+	(void)what;
+	return order_at < order_count;
+}
+
 /* The wire: remembers what it got. */
 struct sent {
 	uint32_t count, len, seg_len, sgid_index;
@@ -500,6 +507,34 @@ static void packets_on_the_wire_of_an_address_that_is_gone_are_counted(void **st
 	assert_int_equal(stats[RN_STAT_TX_DROPPED], 3);
 }
 
+/* What a post that is no cancellation point does: all on the wire, and visible. */
+static void packets_of_a_run_can_be_placed_alone(void **state)
+{
+	(void)state;
+	use_place(100);
+	assert_true(rnp_tx_batch_may_place(batch, &net));
+	give(3, 1000, 0, 0x101);
+	assert_int_equal(rnp_tx_batch_place(batch, &net, 0, RN_TX_WORK, 1), 0);
+	assert_int_equal(placed, 3);
+	assert_int_equal(published, 3);
+	assert_true(rnp_tx_batch_is_empty(batch));
+}
+
+static void what_cannot_be_placed_is_left_to_the_next_fill(void **state)
+{
+	(void)state;
+	use_place(2);
+	give(3, 1000, 0, 0x101);
+	give(1, 500, 1, 0x102);
+	assert_int_equal(rnp_tx_batch_place(batch, &net, 0, RN_TX_WORK, 1), -EAGAIN);
+	assert_int_equal(placed, 2);
+	send_all();
+	assert_int_equal(published, 2);
+	assert_int_equal(sent_count, 4);
+	assert_int_equal(sent[2].count, 1);
+	assert_int_equal(sent[3].seg_len, 504);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -526,6 +561,8 @@ int main(void)
 		test(full_wire_gets_the_rest_in_super_packets),
 		test(bounded_call_lets_go_what_it_built_on_the_wire),
 		test(packets_on_the_wire_of_an_address_that_is_gone_are_counted),
+		test(packets_of_a_run_can_be_placed_alone),
+		test(what_cannot_be_placed_is_left_to_the_next_fill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,10 @@ struct identity {
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t kept[WORDS];
+/* Number of words of @kept from the first to the last one that has ever had a bit. The
+ * engine looks at all of them each millisecond.
+ */
+static atomic_int words_used;
 static struct identity identities[RN_OWN_FD_MAX];
 static _Atomic pid_t owner;
 static atomic_flag watched = ATOMIC_FLAG_INIT;
@@ -60,10 +64,11 @@ static bool is_kept(int fd)
 
 int rn_own_fd_next(int from)
 {
+	const int end = atomic_load(&words_used) * 64;
 	uint64_t rest;
 	int fd = from < 0 ? 0 : from;
 
-	while (fd < RN_OWN_FD_MAX) {
+	while (fd < end) {
 		rest = atomic_load(&kept[fd / 64]) >> fd % 64;
 		if (rest && atomic_load(&owner) != getpid())
 			return RN_OWN_FD_NONE;
@@ -107,6 +112,8 @@ int rn_own_fd_keep(int fd)
 	take_lock();
 	if (fd >= 0 && fd < RN_OWN_FD_MAX && identify_fd(fd, &identities[fd])) {
 		atomic_store(&owner, getpid());
+		if (fd / 64 >= atomic_load(&words_used))
+			atomic_store(&words_used, fd / 64 + 1);
 		atomic_fetch_or(&kept[fd / 64], UINT64_C(1) << fd % 64);
 	}
 	give_lock();

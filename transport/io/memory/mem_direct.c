@@ -168,6 +168,23 @@ static inline RACY size_t copy_pieces(uint8_t *dst, const uint8_t *src, size_t l
 	return at;
 }
 
+/* Copy whole words to an aligned address, such as a CQE or a short message, in ascending
+ * order. The last store has release semantics. @len is not 0.
+ */
+static RACY void copy_words(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	if (((uintptr_t)dst & 8) != 0) {
+		store_release(dst, src, 8);
+		dst += 8, src += 8, len -= 8;
+	}
+	for (; len > 16; dst += 16, src += 16, len -= 16) {
+		*(vec16 *)dst = *(const vec16 *)src;
+		keep_order();
+	}
+	for (; len > 0; dst += 8, src += 8, len -= 8)
+		store_release(dst, src, 8);
+}
+
 /* Copy in ascending order of addresses, by naturally aligned stores. The last store has
  * release semantics.
  */
@@ -175,6 +192,10 @@ static RACY void copy_up(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	unsigned n;
 
+	if (len <= 2 * (size_t)BLOCK && (((uintptr_t)dst | len) & 7) == 0 && len > 0) {
+		copy_words(dst, src, len);
+		return;
+	}
 	/* Copy all blocks but the last one; its words are stored one by one below. */
 	if (len > 2 * (size_t)BLOCK) {
 		size_t blocks;

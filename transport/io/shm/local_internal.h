@@ -5,6 +5,8 @@
 #ifndef RN_LOCAL_INTERNAL_H
 #define RN_LOCAL_INTERNAL_H
 
+#include <string.h>
+
 #include "far_copy.h"
 #include "net_local.h"
 #include "ring.h"
@@ -148,6 +150,8 @@ struct rn_local {
 	unsigned busy;
 
 	struct local_path path[LOCAL_PATHS];
+	/* the entry of @path that was asked for last; NULL before the first */
+	struct local_path *last;
 	struct rn_flow rx_flow[RN_RX_BATCH];
 	_Alignas(64) uint8_t room[LOCAL_ROOM];
 	_Alignas(64) uint8_t build[LOCAL_BUILD];
@@ -178,8 +182,41 @@ static inline struct rn_ring_meta rn_local_meta(const struct rn_flow *flow)
  * there is none. If it has no local wire (a pair of rings), requests one from rocind
  * when it is time to.
  */
-struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
-				 unsigned slot);
+struct local_path *rn_local_look_up(struct rn_local *l, const struct rn_flow *flow,
+				    unsigned slot);
+
+/* Are two addresses equal? Compared by words, as this is done for each packet. */
+static inline bool rn_local_same_gid(const struct rn_gid *a, const struct rn_gid *b)
+{
+	uint64_t x[2], y[2];
+
+	static_assert(sizeof(x) == sizeof(*a), "two words");
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	return x[0] == y[0] && x[1] == y[1];
+}
+
+/* Is @path, which is in use, the entry for the destination of @flow and @slot? */
+static inline bool rn_local_is_to(const struct local_path *path,
+				  const struct rn_flow *flow, unsigned slot)
+{
+	return path->ends.peer_slot == slot &&
+	       rn_local_same_gid(&path->ends.peer, &flow->dst) &&
+	       rn_local_same_gid(&path->ends.local, &flow->src);
+}
+
+/* Does the same as rn_local_look_up(), without a search if the destination is that of the
+ * last call and has a local wire (a pair of rings).
+ */
+static inline struct local_path *rn_local_path(struct rn_local *l,
+					       const struct rn_flow *flow, unsigned slot)
+{
+	struct local_path *last = l->last;
+
+	if (!last || !last->wire || !rn_local_is_to(last, flow, slot))
+		l->last = last = rn_local_look_up(l, flow, slot);
+	return last;
+}
 
 /* Remove a local wire (a pair of rings) and never request it again, because the peer
  * broke the protocol or the memory is not as it should be. @why: the reason, which is

@@ -39,15 +39,10 @@
 #define ASKS_PER RN_MSEC(100)
 
 /* -------------------------------------------------------- table of destinations */
-static bool same_gid(const struct rn_gid *a, const struct rn_gid *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 static bool same_ends(const struct rn_rocind_ends *a, const struct rn_rocind_ends *b)
 {
-	return a->peer_slot == b->peer_slot && same_gid(&a->peer, &b->peer) &&
-	       same_gid(&a->local, &b->local);
+	return a->peer_slot == b->peer_slot && rn_local_same_gid(&a->peer, &b->peer) &&
+	       rn_local_same_gid(&a->local, &b->local);
 }
 
 static struct local_path *place_of(struct rn_local *l, const struct rn_rocind_ends *ends)
@@ -72,7 +67,7 @@ static struct local_wire *find_wire(const struct rn_local *l,
 static bool is_own_gid(const struct rn_local *l, const struct rn_gid *gid)
 {
 	for (unsigned i = 0; i < RN_GID_MAX; i++)
-		if (same_gid(&l->cfg.gid[i], gid))
+		if (rn_local_same_gid(&l->cfg.gid[i], gid))
 			return true;
 	return false;
 }
@@ -117,8 +112,8 @@ static void ask_for_wire(struct rn_local *l, struct local_path *path)
 	path->lost = true;
 }
 
-struct local_path *rn_local_path(struct rn_local *l, const struct rn_flow *flow,
-				 unsigned slot)
+struct local_path *rn_local_look_up(struct rn_local *l, const struct rn_flow *flow,
+				    unsigned slot)
 {
 	const struct rn_rocind_ends ends = { .local = flow->src,
 					     .peer = flow->dst,

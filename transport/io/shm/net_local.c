@@ -294,6 +294,15 @@ static uint8_t *local_reserve(void *ctx, const struct rn_flow *flow, uint32_t de
 	return l->built;
 }
 
+bool rn_local_is_ready(struct rn_local *l, const struct rn_flow *flow, uint32_t dest_slot)
+{
+	const struct local_path *last = l->last;
+	const struct local_wire *w = last ? last->wire : NULL;
+
+	return w && rn_local_is_to(last, flow, dest_slot) && !w->is_stuck &&
+	       !w->is_away && w->want == w->send.size;
+}
+
 static bool is_stream(const struct local_wire *w)
 {
 	return w->burst_before >= MANY;

@@ -66,6 +66,12 @@ void rn_local_free(struct rn_local *l);
 
 struct rn_net *rn_local_net(struct rn_local *l);
 
+/* Return: true if the next packets to a destination can be built in a ring without any
+ * preparation, so that reserve(), commit() and publish() are no cancellation points.
+ */
+bool rn_local_is_ready(struct rn_local *l, const struct rn_flow *flow,
+		       uint32_t dest_slot);
+
 /* Call @holds for each live peer that has not read all packets in the ring to it yet,
  * with arguments for rn_dev_peer_holds(). @taken: number of bytes that the peer has read
  * from the ring since it was made.
