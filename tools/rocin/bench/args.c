@@ -15,6 +15,7 @@ enum {
 	OPT_SIZES,
 	OPT_QPS,
 	OPT_PROCESSES,
+	OPT_THREADS,
 	OPT_WIRE,
 	OPT_BESIDE,
 	OPT_PLOT,
@@ -36,7 +37,13 @@ static const struct argp_option options[] = {
 	  1 },
 	{ "qps", OPT_QPS, "LIST", 0, "Spread over so many queue pairs, up to 10000", 1 },
 	{ "processes", OPT_PROCESSES, "LIST", 0,
-	  "By so many processes at the same time, half of them sending, up to 32", 1 },
+	  "By so many processes at the same time, half of them sending, up to 32; each "
+	  "on a processor of its own as far as there are so many",
+	  1 },
+	{ "threads", OPT_THREADS, "LIST", 0,
+	  "By so many threads of each process, up to 32, each with a queue pair: with a "
+	  "completion queue each, with thread domains, and with one completion queue",
+	  1 },
 	{ "wire", OPT_WIRE, "LIST", 0,
 	  "Verbs over udp, over the local wire, by the device beside: udp,local,beside",
 	  1 },
@@ -110,6 +117,12 @@ static void add_processes(struct argp_state *state, void *to, const char *word)
 	if (n % 2)
 		argp_error(state, "--processes takes even numbers, not \"%s\"", word);
 	append(state, to, n);
+}
+
+static void add_threads(struct argp_state *state, void *to, const char *word)
+{
+	append(state, to,
+	       rn_option_number(state, "threads", word, 1, RN_BENCH_THREADS_MAX));
 }
 
 static void add_wire(struct argp_state *state, void *to, const char *word)
@@ -201,6 +214,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_PROCESSES:
 		split(state, arg, add_processes, &args->processes);
 		return 0;
+	case OPT_THREADS:
+		split(state, arg, add_threads, &args->threads);
+		return 0;
 	case OPT_WIRE:
 		split(state, arg, add_wire, args->wire);
 		return 0;
@@ -223,7 +239,8 @@ static const char doc[] =
 	"beside TCP and raw UDP sockets in the same run, and print the ratios.\v"
 	"Each round measures every item once, so that whatever else the machine is doing "
 	"meets them all alike; the ratios are formed within a round. A CELL is "
-	"ITEM[:SIZE][:qps=N][:processes=N][:rcvbuf=BYTES][:local|:beside]. Items:\n"
+	"ITEM[:SIZE][:qps=N][:processes=N[:packed]][:threads=N[:td|:shared]]"
+	"[:rcvbuf=BYTES][:local|:beside]. Items:\n"
 	RN_BENCH_ITEMS(X);
 #undef X
 /* clang-format on */

@@ -135,8 +135,19 @@ struct rn_bench_end {
 	uint32_t path_mtu;
 	/* Device to open; NULL: the first Rocin device. */
 	const char *device;
-	bool pinned; /* the process was bound to a processor */
+	bool pinned;   /* the process was bound to a processor */
+	bool pins;     /* threads of the process are to be bound, too */
+	unsigned pair; /* number of the pair that the process belongs to, from 0 */
 };
+
+/* Binds the calling thread to a processor of its own, the one with number @place among
+ * those that the process may use. Return: false if there are fewer than @places, so that
+ * the scheduler places the thread.
+ */
+bool rn_bench_pin(unsigned place, unsigned places);
+
+/* Binds the calling thread to the first two processors, which all processes share. */
+bool rn_bench_pin_packed(void);
 
 /* The functions of one kind of measurement, such as bandwidth over verbs. Those that
  * return int return 0, or -1 after they have called rn_bench_fail().
@@ -160,10 +171,10 @@ struct rn_bench_ops {
 	/* Frees @state. Also called after open() has failed. */
 	void (*close)(void *state);
 };
-extern const struct rn_bench_ops rn_bench_stream_ops, rn_bench_ping_pong_ops,
-	rn_bench_alone_ops, rn_bench_tcp_bw_ops, rn_bench_tcp_lat_ops,
-	rn_bench_udp_bw_ops, rn_bench_udp_lat_ops, rn_bench_memcpy_ops, rn_bench_ring_ops,
-	rn_bench_line_ops;
+extern const struct rn_bench_ops rn_bench_stream_ops, rn_bench_threads_ops,
+	rn_bench_ping_pong_ops, rn_bench_alone_ops, rn_bench_tcp_bw_ops,
+	rn_bench_tcp_lat_ops, rn_bench_udp_bw_ops, rn_bench_udp_lat_ops,
+	rn_bench_memcpy_ops, rn_bench_ring_ops, rn_bench_line_ops;
 
 /* Stores the reason of a failure in the shared memory, where both processes see it.
  * Returns -1.
@@ -350,12 +361,22 @@ struct rn_bench_link_cfg {
 	/* Number of bytes of inline data to request; the QP may support fewer. */
 	uint32_t inline_len;
 	bool events; /* the CQ has a completion channel */
+	/* The CQ and the QPs are created in a thread domain of their own: one thread at a
+	 * time uses the link.
+	 */
+	bool has_td;
+	/* the CQ of another link, which this link shares; NULL: it has one of its own */
+	struct ibv_cq *cq;
 	size_t buf_len;
 };
 
 struct rn_bench_link {
 	struct ibv_comp_channel *channel; /* NULL if the CQ is polled */
 	struct ibv_cq *cq;		  /* CQ of all send and receive queues */
+	bool shares_cq;			  /* the CQ is that of another link */
+	/* the thread domain of the link and its parent domain; NULL: it has none */
+	struct ibv_td *td;
+	struct ibv_pd *parent;
 	struct ibv_qp **qp;
 	uint32_t qps;
 	struct ibv_mr *mr;
@@ -415,7 +436,28 @@ struct rn_bench_verbs {
 	uint64_t received;
 	uint64_t next_recv; /* number of receives posted so far */
 	uint64_t sequence;  /* sequence number of the ping-pong message */
+	/* Threads that share a CQ: the states of all of them, and the number of this one
+	 * among them. A thread counts the completions of others, too, so that all
+	 * counters are changed atomically. NULL: the CQ is this thread's own.
+	 */
+	struct rn_bench_verbs *lanes;
+	uint32_t lane;
 };
+
+/* What a stream over verbs consists of, for the threads of threads.c, each of which has a
+ * state of its own (a lane). rn_bench_stream_open() takes the parameters of the link that
+ * the lane decides from @like; the others are as in struct rn_bench_ops.
+ */
+int rn_bench_stream_open(struct rn_bench_end *end, struct rn_bench_verbs *v,
+			 const struct rn_bench_link_cfg *like);
+void rn_bench_stream_fill(struct rn_bench_end *end, void *state);
+/* Sends for one time slice and sets *@result, or serves until the sender has ended it.
+ * Adds the requests that were sent to end->shared->sent.
+ */
+int rn_bench_stream_run(struct rn_bench_end *end, void *state, double *result);
+/* Checks the data of one lane, but not how many messages have come. */
+int rn_bench_stream_check_lane(struct rn_bench_end *end, struct rn_bench_verbs *v);
+void rn_bench_stream_close(struct rn_bench_verbs *v);
 
 /* --------------------------------------------------------------- teams of processes */
 /* A team (group of processes that measures some of the cells), as seen by the process

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +26,12 @@ static const uint64_t patience_ns = 10 * 1000000000ull;
 
 int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 {
+	/* Threads of one process may fail at the same time. */
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	char *to = end->shared->sentence[end->role];
 	va_list ap;
 
+	pthread_mutex_lock(&lock);
 	if (!*to) {
 		size_t len = sizeof(end->shared->sentence[0]);
 		char cell[RN_BENCH_CELL_TEXT];
@@ -40,8 +45,51 @@ int rn_bench_fail(struct rn_bench_end *end, const char *fmt, ...)
 		vsnprintf(to + n, len - (size_t)n, fmt, ap);
 		va_end(ap);
 	}
+	pthread_mutex_unlock(&lock);
 	atomic_store(&end->shared->failed, true);
 	return -1;
+}
+
+/* ------------------------------------------------------------------ processors */
+/* Binds this thread to @count of the processors that the process may use, from number
+ * @first of them on. Return: false if there are not so many.
+ */
+static bool bind_to(unsigned first, unsigned count)
+{
+	cpu_set_t allowed, mine;
+	unsigned seen = 0;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) ||
+	    (unsigned)CPU_COUNT(&allowed) < first + count)
+		return false;
+	CPU_ZERO(&mine);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		if (seen >= first && seen < first + count)
+			CPU_SET(cpu, &mine);
+		seen++;
+	}
+	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
+}
+
+static unsigned processors(void)
+{
+	cpu_set_t allowed;
+
+	return sched_getaffinity(0, sizeof(allowed), &allowed)
+		       ? 0
+		       : (unsigned)CPU_COUNT(&allowed);
+}
+
+bool rn_bench_pin(unsigned place, unsigned places)
+{
+	return processors() >= places && bind_to(place, 1);
+}
+
+bool rn_bench_pin_packed(void)
+{
+	return bind_to(0, 2);
 }
 
 /* Called when the other process of the pair has ended. That process has stored the
@@ -356,6 +404,37 @@ static int create_memory(struct rn_bench_end *end, const struct rn_bench_link_cf
 	return 0;
 }
 
+static int create_domain(struct rn_bench_end *end, struct rn_bench_link *link)
+{
+	struct ibv_td_init_attr td = { 0 };
+	struct ibv_parent_domain_init_attr parent = { .pd = device.pd };
+
+	link->td = parent.td = ibv_alloc_td(device.ctx, &td);
+	if (!link->td)
+		return rn_bench_fail(end, "ibv_alloc_td: %s", strerror(errno));
+	link->parent = ibv_alloc_parent_domain(device.ctx, &parent);
+	if (!link->parent)
+		return rn_bench_fail(end, "ibv_alloc_parent_domain: %s", strerror(errno));
+	return 0;
+}
+
+static struct ibv_cq *create_cq(const struct rn_bench_link_cfg *cfg,
+				const struct rn_bench_link *link)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = cfg->cq_depth,
+					    .channel = link->channel,
+					    .wc_flags = IBV_WC_STANDARD_FLAGS,
+					    .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+					    .parent_domain = link->parent };
+	struct ibv_cq_ex *cq;
+
+	if (!link->parent)
+		return ibv_create_cq(device.ctx, (int)cfg->cq_depth, NULL, link->channel,
+				     0);
+	cq = ibv_create_cq_ex(device.ctx, &attr);
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
 static int create_queues(struct rn_bench_end *end, const struct rn_bench_link_cfg *cfg,
 			 struct rn_bench_link *link)
 {
@@ -368,22 +447,27 @@ static int create_queues(struct rn_bench_end *end, const struct rn_bench_link_cf
 			 .max_inline_data = cfg->inline_len },
 	};
 
+	if (cfg->has_td && create_domain(end, link))
+		return -1;
 	if (cfg->events) {
 		link->channel = ibv_create_comp_channel(device.ctx);
 		if (!link->channel)
 			return rn_bench_fail(end, "ibv_create_comp_channel: %s",
 					     strerror(errno));
 	}
-	link->cq = ibv_create_cq(device.ctx, (int)cfg->cq_depth, NULL, link->channel, 0);
+	link->shares_cq = cfg->cq != NULL;
+	link->cq = cfg->cq ? cfg->cq : create_cq(cfg, link);
 	if (!link->cq)
 		return rn_bench_fail(end, "ibv_create_cq: %s", strerror(errno));
 	init.send_cq = init.recv_cq = link->cq;
 	for (; link->qps < cfg->qps; link->qps++) {
-		struct ibv_qp *qp = ibv_create_qp(device.pd, &init);
+		struct ibv_qp *qp =
+			ibv_create_qp(link->parent ? link->parent : device.pd, &init);
 
 		if (!qp && init.cap.max_inline_data) {
 			init.cap.max_inline_data = 0;
-			qp = ibv_create_qp(device.pd, &init);
+			qp = ibv_create_qp(link->parent ? link->parent : device.pd,
+					   &init);
 		}
 		if (!qp)
 			return rn_bench_fail(end, "ibv_create_qp: %s", strerror(errno));
@@ -507,8 +591,12 @@ void rn_bench_link_close(struct rn_bench_link *link)
 {
 	for (uint32_t i = 0; i < link->qps; i++)
 		ibv_destroy_qp(link->qp[i]);
-	if (link->cq)
+	if (link->cq && !link->shares_cq)
 		ibv_destroy_cq(link->cq);
+	if (link->parent)
+		ibv_dealloc_pd(link->parent);
+	if (link->td)
+		ibv_dealloc_td(link->td);
 	if (link->channel)
 		ibv_destroy_comp_channel(link->channel);
 	if (link->mr)

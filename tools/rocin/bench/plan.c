@@ -116,6 +116,12 @@ static const char *const wire_name[RN_BENCH_WIRE_COUNT] = {
 	[RN_BENCH_OVER_BESIDE] = "beside",
 };
 
+static const char *const sharing_name[RN_BENCH_SHARINGS] = {
+	[RN_BENCH_OWN_CQ] = "",
+	[RN_BENCH_THREAD_DOMAIN] = "td",
+	[RN_BENCH_SHARED_CQ] = "shared",
+};
+
 static const char *text_after(const char *text, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -133,24 +139,47 @@ static int read_wire(struct rn_bench_cell *cell, const char *word)
 	return -EINVAL;
 }
 
+static int read_processes(struct rn_bench_cell *cell, const char *value)
+{
+	uint32_t processes;
+
+	if (rn_bench_read_size(value, 2, 2 * RN_BENCH_PAIRS_MAX, &processes) ||
+	    processes % 2)
+		return -EINVAL;
+	cell->pairs = processes / 2;
+	return 0;
+}
+
+/* Parses a word of the text of a cell that is a flag, such as "local", into @cell. */
+static int read_flag(struct rn_bench_cell *cell, const char *word)
+{
+	if (strcmp(word, "packed") == 0) {
+		cell->packed = true;
+		return 0;
+	}
+	for (unsigned i = RN_BENCH_THREAD_DOMAIN; i < RN_BENCH_SHARINGS; i++)
+		if (strcmp(word, sharing_name[i]) == 0) {
+			cell->sharing = (enum rn_bench_sharing)i;
+			return 0;
+		}
+	return read_wire(cell, word);
+}
+
 /* Parses one word of the text of a cell, such as "qps=4", into @cell. */
 static int read_word(struct rn_bench_cell *cell, const char *word)
 {
 	const struct rn_bench_item_info *info = &rn_bench_item_info[cell->item];
 	const char *value;
-	uint32_t processes;
 
 	value = text_after(word, "qps=");
 	if (value)
 		return rn_bench_read_size(value, 1, RN_BENCH_QPS_MAX, &cell->qps);
 	value = text_after(word, "processes=");
-	if (value) {
-		if (rn_bench_read_size(value, 2, 2 * RN_BENCH_PAIRS_MAX, &processes) ||
-		    processes % 2)
-			return -EINVAL;
-		cell->pairs = processes / 2;
-		return 0;
-	}
+	if (value)
+		return read_processes(cell, value);
+	value = text_after(word, "threads=");
+	if (value)
+		return rn_bench_read_size(value, 1, RN_BENCH_THREADS_MAX, &cell->threads);
 	value = text_after(word, "rcvbuf=");
 	if (value)
 		return rn_bench_read_size(value, RN_BENCH_RCVBUF_MIN, 1 << 30,
@@ -158,7 +187,7 @@ static int read_word(struct rn_bench_cell *cell, const char *word)
 	if (*word >= '0' && *word <= '9')
 		return rn_bench_read_size(word, RN_BENCH_LEN_MIN, info->len_max,
 					  &cell->len);
-	return read_wire(cell, word);
+	return read_flag(cell, word);
 }
 
 static int read_item(struct rn_bench_cell *cell, const char *name)
@@ -168,7 +197,8 @@ static int read_item(struct rn_bench_cell *cell, const char *name)
 			*cell = (struct rn_bench_cell){ .item = (enum rn_bench_item)i,
 							.len = rn_bench_item_info[i].len,
 							.qps = 1,
-							.pairs = 1 };
+							.pairs = 1,
+							.threads = 1 };
 			return 0;
 		}
 	return -EINVAL;
@@ -191,7 +221,15 @@ static void normalize_cell(struct rn_bench_cell *cell)
 	if (family != RN_BENCH_VERBS)
 		cell->wire = RN_BENCH_OVER_UDP;
 	if (!can_spread(cell->item))
+		cell->qps = cell->threads = 1;
+	if (cell->threads > 1)
 		cell->qps = 1;
+	if (cell->threads == 1 && cell->sharing == RN_BENCH_SHARED_CQ)
+		cell->sharing = RN_BENCH_OWN_CQ;
+	if (!can_spread(cell->item))
+		cell->sharing = RN_BENCH_OWN_CQ;
+	if (cell->pairs == 1)
+		cell->packed = false;
 	if (family != RN_BENCH_UDP && family != RN_BENCH_VERBS)
 		cell->rcvbuf = 0;
 	if (cell->wire != RN_BENCH_OVER_UDP)
@@ -217,7 +255,8 @@ int rn_bench_cell_read(struct rn_bench_cell *cell, const char *text, char *err,
 		if (read_word(cell, word)) {
 			snprintf(err, err_len,
 				 "\"%s\" of \"%s\" is no size from 8 to %u, qps=N, "
-				 "processes=N (even), rcvbuf=BYTES, local or beside",
+				 "processes=N (even), packed, threads=N (up to 32), td, "
+				 "shared, rcvbuf=BYTES, local or beside",
 				 word, text, rn_bench_item_info[cell->item].len_max);
 			return -EINVAL;
 		}
@@ -228,13 +267,16 @@ int rn_bench_cell_read(struct rn_bench_cell *cell, const char *text, char *err,
 bool rn_bench_cell_equal(const struct rn_bench_cell *a, const struct rn_bench_cell *b)
 {
 	return a->item == b->item && a->wire == b->wire && a->len == b->len &&
-	       a->qps == b->qps && a->pairs == b->pairs && a->rcvbuf == b->rcvbuf;
+	       a->qps == b->qps && a->pairs == b->pairs && a->packed == b->packed &&
+	       a->threads == b->threads && a->sharing == b->sharing &&
+	       a->rcvbuf == b->rcvbuf;
 }
 
 void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CELL_TEXT])
 {
 	const struct rn_bench_item_info *info = &rn_bench_item_info[cell->item];
-	char len[16] = "", qps[24] = "", pairs[24] = "", rcvbuf[32] = "", size[16];
+	char len[16] = "", qps[24] = "", pairs[32] = "", rcvbuf[32] = "", size[16];
+	char threads[32] = "";
 
 	if (cell->len != info->len) {
 		rn_bench_write_size(cell->len, size);
@@ -243,13 +285,18 @@ void rn_bench_cell_write(const struct rn_bench_cell *cell, char text[RN_BENCH_CE
 	if (cell->qps != 1)
 		snprintf(qps, sizeof(qps), ":qps=%u", cell->qps);
 	if (cell->pairs != 1)
-		snprintf(pairs, sizeof(pairs), ":processes=%u", 2 * cell->pairs);
+		snprintf(pairs, sizeof(pairs), ":processes=%u%s", 2 * cell->pairs,
+			 cell->packed ? ":packed" : "");
+	if (cell->threads != 1 || cell->sharing != RN_BENCH_OWN_CQ)
+		snprintf(threads, sizeof(threads), ":threads=%u%s%s", cell->threads,
+			 cell->sharing == RN_BENCH_OWN_CQ ? "" : ":",
+			 sharing_name[cell->sharing]);
 	if (cell->rcvbuf) {
 		rn_bench_write_size(cell->rcvbuf, size);
 		snprintf(rcvbuf, sizeof(rcvbuf), ":rcvbuf=%s", size);
 	}
-	snprintf(text, RN_BENCH_CELL_TEXT, "%s%s%s%s%s%s%s", info->name, len, qps, pairs,
-		 rcvbuf, cell->wire == RN_BENCH_OVER_UDP ? "" : ":",
+	snprintf(text, RN_BENCH_CELL_TEXT, "%s%s%s%s%s%s%s%s", info->name, len, qps,
+		 pairs, threads, rcvbuf, cell->wire == RN_BENCH_OVER_UDP ? "" : ":",
 		 cell->wire == RN_BENCH_OVER_UDP ? "" : wire_name[cell->wire]);
 }
 
@@ -311,9 +358,9 @@ static const struct bar {
 	{ "SEND 64 B one-way, as with rmem_max 212992",
 	  "send_rate:rcvbuf=208K", "udp_rate:rcvbuf=208K", RN_BENCH_QUOTIENT, RN_BENCH_AT_LEAST, 10, NULL },
 	{ "SEND 64 B ping-pong, 4 processes on 2 cores",
-	  "send_lat:processes=4", "send_lat", RN_BENCH_QUOTIENT, RN_BENCH_AT_MOST, 3, NULL },
+	  "send_lat:processes=4:packed", "send_lat", RN_BENCH_QUOTIENT, RN_BENCH_AT_MOST, 3, NULL },
 	{ "the same, p99.9 later than raw UDP's, us",
-	  "send_lat:processes=4", "udp_lat:processes=4", RN_BENCH_TAIL_LATER, RN_BENCH_AT_MOST, 1000, NULL },
+	  "send_lat:processes=4:packed", "udp_lat:processes=4:packed", RN_BENCH_TAIL_LATER, RN_BENCH_AT_MOST, 1000, NULL },
 };
 
 /* For each kind of measurement, the items with which an item over verbs is compared. The
@@ -439,6 +486,26 @@ static int add_sizes(struct rn_bench_plan *plan, const struct choices *c,
 	return rc;
 }
 
+/* Adds a cell for each number of threads that the options name, and for each way in which
+ * threads may share queues: a CQ for each thread, the same with thread domains, and one
+ * CQ.
+ */
+static int add_threads(struct rn_bench_plan *plan, const struct choices *c,
+		       struct rn_bench_cell cell)
+{
+	int rc = 0;
+
+	if (!c->args->threads.count)
+		return add_sizes(plan, c, cell);
+	for (unsigned i = 0; rc == 0 && i < c->args->threads.count; i++)
+		for (unsigned k = 0; rc == 0 && k < RN_BENCH_SHARINGS; k++) {
+			cell.threads = c->args->threads.value[i];
+			cell.sharing = (enum rn_bench_sharing)k;
+			rc = add_sizes(plan, c, cell);
+		}
+	return rc;
+}
+
 static int add_choices(struct rn_bench_plan *plan, const struct choices *c,
 		       struct rn_bench_cell cell)
 {
@@ -450,7 +517,7 @@ static int add_choices(struct rn_bench_plan *plan, const struct choices *c,
 		     j++) {
 			cell.qps = value_or(&c->args->qps, i, qps);
 			cell.pairs = value_or(&c->args->processes, j, 2 * pairs) / 2;
-			rc = add_sizes(plan, c, cell);
+			rc = add_threads(plan, c, cell);
 		}
 	return rc;
 }
@@ -458,7 +525,11 @@ static int add_choices(struct rn_bench_plan *plan, const struct choices *c,
 static struct rn_bench_cell standard_cell(enum rn_bench_item item)
 {
 	return (struct rn_bench_cell){
-		.item = item, .len = rn_bench_item_info[item].len, .qps = 1, .pairs = 1
+		.item = item,
+		.len = rn_bench_item_info[item].len,
+		.qps = 1,
+		.pairs = 1,
+		.threads = 1,
 	};
 }
 
@@ -514,9 +585,10 @@ static int add_sweep(struct rn_bench_plan *plan, const struct choices *c)
 
 /* ---- Ratios of two cells ---- */
 
-/* There is room for the ratios of all cells: a cell is compared with two others at most.
+/* There is room for the ratios of all cells: a cell is compared with three others at
+ * most.
  */
-static_assert((int)RN_BENCH_RATIOS_MAX >= 2 * (int)RN_BENCH_CELLS_MAX,
+static_assert((int)RN_BENCH_RATIOS_MAX >= 3 * (int)RN_BENCH_CELLS_MAX,
 	      "there is room for the ratios of all cells");
 
 static void add_ratio(struct rn_bench_plan *plan, const struct rn_bench_ratio *ratio)
@@ -582,6 +654,8 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 					       .len = cell->len,
 					       .qps = 1,
 					       .pairs = cell->pairs,
+					       .packed = cell->packed,
+					       .threads = 1,
 					       .rcvbuf = cell->rcvbuf };
 		uint32_t standard = rn_bench_item_info[other.item].len;
 		int under;
@@ -604,11 +678,32 @@ static void add_yardsticks(struct rn_bench_plan *plan, unsigned over)
 	}
 }
 
+/* Compares a cell of several pairs of processes, or of several threads, with the same
+ * work of one pair and one thread.
+ */
+static void add_scaling(struct rn_bench_plan *plan, unsigned over)
+{
+	struct rn_bench_cell one = plan->cell[over];
+	int under;
+
+	if (one.pairs == 1 && one.threads == 1)
+		return;
+	one.pairs = one.threads = 1;
+	one.sharing = RN_BENCH_OWN_CQ;
+	normalize_cell(&one);
+	under = find_cell(plan, &one);
+	if (under >= 0)
+		add_ratio(plan, &(struct rn_bench_ratio){ .over = over,
+							  .under = (unsigned)under });
+}
+
 static void add_ratios(struct rn_bench_plan *plan)
 {
-	for (unsigned i = 0; i < plan->cells; i++)
+	for (unsigned i = 0; i < plan->cells; i++) {
 		if (rn_bench_item_info[plan->cell[i].item].family == RN_BENCH_VERBS)
 			add_yardsticks(plan, i);
+		add_scaling(plan, i);
+	}
 }
 
 void rn_bench_ratio_write(const struct rn_bench_plan *plan,

@@ -4,11 +4,12 @@
  * An item is a kind of measurement, such as write_bw, the bandwidth of RDMA WRITE. A cell
  * is an item with all its parameters. Its text is
  *
- * 	ITEM[:SIZE][:qps=N][:processes=N][:rcvbuf=BYTES][:local | :beside]
+ * 	ITEM[:SIZE][:qps=N][:processes=N[:packed]][:threads=N[:td | :shared]]
+ *	    [:rcvbuf=BYTES][:local | :beside]
  *
  * such as write_bw, write_bw:64K, burst_rate:qps=1000, send_lat:processes=4:local. The
- * defaults are the size in the table of items, one QP, two processes, the receive buffer
- * that the kernel grants, and UDP.
+ * defaults are the size in the table of items, one QP, two processes, each on a processor
+ * of its own, one thread in each, the receive buffer that the kernel grants, and UDP.
  */
 #ifndef RN_BENCH_PLAN_H
 #define RN_BENCH_PLAN_H
@@ -98,13 +99,21 @@ enum rn_bench_wire {
 	RN_BENCH_WIRE_COUNT
 };
 
+enum rn_bench_sharing {
+	RN_BENCH_OWN_CQ,	/* each thread has a CQ of its own */
+	RN_BENCH_THREAD_DOMAIN, /* the same, with its QP in a thread domain */
+	RN_BENCH_SHARED_CQ,	/* all threads poll one CQ */
+	RN_BENCH_SHARINGS
+};
+
 enum {
 	RN_BENCH_COPIES_UNKNOWN = 0xff,
 	RN_BENCH_LEN_MIN = 8,
 	RN_BENCH_QPS_MAX = 10000,
 	RN_BENCH_PAIRS_MAX = 16,
+	RN_BENCH_THREADS_MAX = 32,
 	RN_BENCH_RCVBUF_MIN = 65536,
-	RN_BENCH_CELL_TEXT = 80 /* bytes that suffice for the text of any cell */
+	RN_BENCH_CELL_TEXT = 104 /* bytes that suffice for the text of any cell */
 };
 
 struct rn_bench_cell {
@@ -114,7 +123,15 @@ struct rn_bench_cell {
 	uint32_t len; /* length of a message in bytes */
 	/* number of QPs that share the messages; only for items that use verbs */
 	uint32_t qps;
-	uint32_t pairs;	 /* number of pairs of processes that work at the same time */
+	uint32_t pairs; /* number of pairs of processes that work at the same time */
+	/* all processes share two processors, however many there are */
+	bool packed;
+	/* Number of threads of each process, each with a QP of its own. 1: the process
+	 * has no threads besides its first one. Only for streams over verbs.
+	 */
+	uint32_t threads;
+	/* what threads of a process do with the queues of the others */
+	enum rn_bench_sharing sharing;
 	uint32_t rcvbuf; /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
 };
 
@@ -173,7 +190,7 @@ struct rn_bench_args {
 	/* cells that the command line names; if there are any, @set has no effect */
 	struct rn_bench_cell only[RN_BENCH_ONLY_MAX];
 	unsigned only_count;
-	struct rn_bench_list sizes, qps, processes;
+	struct rn_bench_list sizes, qps, processes, threads;
 	/* which wires to measure; if none is set, the wire that each cell names */
 	bool wire[RN_BENCH_WIRE_COUNT];
 	unsigned rounds; /* number of rounds, 1 .. RN_BENCH_ROUNDS_MAX */
@@ -209,7 +226,7 @@ void rn_bench_args_parse(int argc, char **argv, struct rn_bench_args *args);
 
 enum {
 	RN_BENCH_CELLS_MAX = 512,
-	RN_BENCH_RATIOS_MAX = 1024
+	RN_BENCH_RATIOS_MAX = 1536
 };
 
 enum {

@@ -402,6 +402,8 @@ static json_t *cell_json(const struct rn_bench_report *r, unsigned i)
 		      (int)(2 * cell->pairs));
 	if (info->family == RN_BENCH_VERBS)
 		json_object_set_new(o, "wire", json_string(wire[cell->wire]));
+	if (cell->threads > 1)
+		json_object_set_new(o, "threads", json_integer(cell->threads));
 	if (cell->rcvbuf)
 		json_object_set_new(o, "rcvbuf", json_integer(cell->rcvbuf));
 	json_object_set_new(o, "cores", real(row->cores));

@@ -70,11 +70,18 @@ static struct clocks read_clocks(void)
 				rn_clock(CLOCK_MONOTONIC) };
 }
 
+static const struct rn_bench_ops *ops_for(const struct rn_bench_cell *cell)
+{
+	return cell->threads > 1 || cell->sharing == RN_BENCH_THREAD_DOMAIN
+		       ? &rn_bench_threads_ops
+		       : ops_of[cell->item];
+}
+
 static int run_slice(struct rn_bench_end *end, void *state,
 		     struct rn_bench_answer *answer)
 {
 	struct clocks before, after;
-	const struct rn_bench_ops *ops = ops_of[end->cell->item];
+	const struct rn_bench_ops *ops = ops_for(end->cell);
 	struct rn_bench_shared *shared = end->shared;
 
 	if (end->role == RN_BENCH_SENDER) {
@@ -103,36 +110,21 @@ static int run_slice(struct rn_bench_end *end, void *state,
 	return rn_bench_meet(end);
 }
 
-/* Binds this thread to a processor (CPU). Called after the devices were opened, so that
- * the plugin's own thread is not bound. If there is only one pair of processes (@alone),
- * each of the two gets a processor of its own; several pairs share two processors.
- */
-static bool pin(const struct rn_bench_end *end, bool alone)
-{
-	unsigned first = alone && end->role == RN_BENCH_RECEIVER ? 1 : 0;
-	unsigned count = alone ? 1 : 2, seen = 0;
-	cpu_set_t allowed, mine;
-
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) < 2)
-		return false;
-	CPU_ZERO(&mine);
-	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &allowed))
-			continue;
-		if (seen >= first && seen < first + count)
-			CPU_SET(cpu, &mine);
-		seen++;
-	}
-	return sched_setaffinity(0, sizeof(mine), &mine) == 0;
-}
-
-/* Binds the process to a processor (CPU), unless it is bound already. @cell: any cell of
- * the team, because all of them have the same number of pairs.
+/* Binds the process to a processor (CPU), unless it is bound already. Called after the
+ * devices were opened, so that the plugin's own thread is not bound. @cell: any cell of
+ * the team, because all of them have the same numbers of pairs and threads. Threads bind
+ * themselves (threads.c).
  */
 static int pin_for(struct member *m, unsigned cell)
 {
-	if (m->pin && !m->end->pinned)
-		m->end->pinned = pin(m->end, m->plan->cell[cell].pairs == 1);
+	const struct rn_bench_cell *c = &m->plan->cell[cell];
+	struct rn_bench_end *end = m->end;
+
+	end->pins = m->pin;
+	if (!m->pin || end->pinned || c->threads > 1)
+		return 0;
+	end->pinned = c->packed ? rn_bench_pin_packed()
+				: rn_bench_pin(2 * end->pair + end->role, 2 * c->pairs);
 	return 0;
 }
 
@@ -149,7 +141,7 @@ static void carry_out(struct member *m, const struct rn_bench_order *order,
 	answer->value = NAN;
 	switch (order->what) {
 	case RN_BENCH_ORDER_OPEN:
-		answer->rc = ops_of[end->cell->item]->open(end, state);
+		answer->rc = ops_for(end->cell)->open(end, state);
 		break;
 	case RN_BENCH_ORDER_PIN:
 		answer->rc = pin_for(m, order->cell);
@@ -168,7 +160,7 @@ static void close_all(struct member *m)
 {
 	for (unsigned i = 0; i < m->plan->cells; i++)
 		if (m->state[i])
-			ops_of[m->plan->cell[i].item]->close(m->state[i]);
+			ops_for(&m->plan->cell[i])->close(m->state[i]);
 }
 
 static bool next_order(int fd, struct rn_bench_order *order)
@@ -223,7 +215,8 @@ bool rn_bench_same_team(const struct rn_bench_cell *a, const struct rn_bench_cel
 	enum rn_bench_family fa = rn_bench_item_info[a->item].family;
 	enum rn_bench_family fb = rn_bench_item_info[b->item].family;
 
-	if (a->pairs != b->pairs || (fa == RN_BENCH_VERBS) != (fb == RN_BENCH_VERBS))
+	if (a->pairs != b->pairs || a->packed != b->packed || a->threads != b->threads ||
+	    (fa == RN_BENCH_VERBS) != (fb == RN_BENCH_VERBS))
 		return false;
 	/* Measurements without verbs need no settings of a device, so one team of
 	 * processes makes all of them.
@@ -262,6 +255,7 @@ struct start {
 	const struct rn_bench_plan *plan;
 	const struct rn_bench_cell *cell;
 	pid_t parent;
+	unsigned pair; /* number of the pair that is started, from 0 */
 };
 
 static void become_member(const struct start *s, struct rn_bench_pair *pair,
@@ -269,6 +263,7 @@ static void become_member(const struct start *s, struct rn_bench_pair *pair,
 {
 	struct rn_bench_end end = {
 		.role = role,
+		.pair = s->pair,
 		.shared = pair->shared,
 		.meet_fd = meet_fd,
 		.slice_ns = s->plan->slice_ms * UINT64_C(1000000),
@@ -338,8 +333,10 @@ int rn_bench_team_start(struct rn_bench_team *team, const struct rn_bench_args *
 					.pairs = cell->pairs };
 	for (unsigned i = 0; i < team->pairs; i++)
 		team->pair[i].fd[0] = team->pair[i].fd[1] = -1;
-	for (unsigned i = 0; rc == 0 && i < team->pairs; i++)
+	for (unsigned i = 0; rc == 0 && i < team->pairs; i++) {
+		s.pair = i;
 		rc = start_pair(&s, &team->pair[i]);
+	}
 	return rc;
 }
 

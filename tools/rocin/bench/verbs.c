@@ -79,12 +79,25 @@ static uint8_t *rx_slot(const struct rn_bench_verbs *v, uint64_t i)
 	return v->link.buf + v->rx_offset + i % v->rx_slots * v->rx_stride;
 }
 
+/* Adds to a counter of @v, which other threads change, too, if they share a CQ. */
+#define ADD(v, counter, by)                                                   \
+	((v)->lanes ? (void)__atomic_fetch_add(counter, by, __ATOMIC_RELAXED) \
+		    : (void)(*(counter) += (by)))
+
+/* Returns the upper half of a work request's wr_id: the index of the QP, or the number of
+ * the lane if threads share a CQ.
+ */
+static uint64_t mark_of(const struct rn_bench_verbs *v, uint64_t qp)
+{
+	return (v->lanes ? v->lane : qp) << QP_SHIFT;
+}
+
 static int post_recv(struct rn_bench_end *end, struct rn_bench_verbs *v, uint64_t qp)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)rx_slot(v, v->next_recv),
 			       .length = v->len,
 			       .lkey = v->link.mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = qp << QP_SHIFT,
+	struct ibv_recv_wr wr = { .wr_id = mark_of(v, qp),
 				  .sg_list = &sge,
 				  .num_sge = 1 },
 			   *bad;
@@ -92,7 +105,7 @@ static int post_recv(struct rn_bench_end *end, struct rn_bench_verbs *v, uint64_
 
 	if (rc)
 		return rn_bench_fail(end, "ibv_post_recv: %s", strerror(rc));
-	v->next_recv++;
+	ADD(v, &v->next_recv, 1);
 	return 0;
 }
 
@@ -105,7 +118,7 @@ static int post_request(struct rn_bench_end *end, struct rn_bench_verbs *v, uint
 	struct ibv_sge sge = { .addr = (uintptr_t)v->link.buf,
 			       .length = v->len,
 			       .lkey = v->link.mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = (uint64_t)qp << QP_SHIFT | count,
+	struct ibv_send_wr wr = { .wr_id = mark_of(v, qp) | count,
 				  .sg_list = &sge,
 				  .num_sge = 1,
 				  .opcode = v->opcode,
@@ -136,18 +149,23 @@ static int take_completion(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	uint64_t qp = wc->wr_id >> QP_SHIFT;
 	uint32_t count = (uint32_t)wc->wr_id;
 
+	if (v->lanes) {
+		v = &v->lanes[qp];
+		qp = 0;
+	}
+
 	if (wc->status != IBV_WC_SUCCESS)
 		return rn_bench_fail(end, "a work request failed: %s",
 				     ibv_wc_status_str(wc->status));
 	if (!(wc->opcode & IBV_WC_RECV)) {
-		v->completed += count;
-		v->under_way[qp] -= count;
+		ADD(v, &v->completed, count);
+		ADD(v, &v->under_way[qp], -count);
 		return 0;
 	}
 	if (wc->byte_len != v->len)
 		return rn_bench_fail(end, "%u bytes came instead of %u", wc->byte_len,
 				     v->len);
-	v->received++;
+	ADD(v, &v->received, 1);
 	return post_recv(end, v, qp);
 }
 
@@ -221,26 +239,24 @@ static int post_receives(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return 0;
 }
 
-/* Opens the verbs objects for the cell end->cell, and connects with the other process. */
-static int open_verbs(struct rn_bench_end *end, void **state)
+int rn_bench_stream_open(struct rn_bench_end *end, struct rn_bench_verbs *v,
+			 const struct rn_bench_link_cfg *like)
 {
 	const struct rn_bench_cell *cell = end->cell;
-	struct rn_bench_verbs *v = calloc(1, sizeof(*v));
-	struct rn_bench_link_cfg cfg = { .qps = cell->qps };
+	struct rn_bench_link_cfg cfg = *like;
 	bool carries;
 
-	if (!v)
-		return rn_bench_fail(end, "no memory");
-	*state = v;
+	cfg.qps = cell->qps;
 	v->opcode = shape[cell->item].opcode;
 	v->streams = shape[cell->item].streams;
 	v->events = shape[cell->item].events;
 	v->len = cell->len;
 	choose_depths(v, cell);
-	/* With several QPs the order in which messages arrive is not known, so all of
-	 * them use one slot.
+	/* With several QPs, and where several threads take receives, the order in which
+	 * messages arrive is not known, so all of them use one slot.
 	 */
-	v->rx_slots = v->len >= OVERLAP_LEN || cell->qps > 1 ? 1 : v->rx_depth;
+	v->rx_slots =
+		v->len >= OVERLAP_LEN || cell->qps > 1 || v->lanes ? 1 : v->rx_depth;
 	v->rx_stride = (v->len + 63) & ~(size_t)63;
 	/* In a WRITE ping-pong a process waits for a word of its receive buffer to
 	 * change. This must not be the word that it sends, so the two buffers do not
@@ -252,7 +268,8 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	cfg.inline_len = !v->streams && carries && v->len <= INLINE_MAX ? v->len : 0;
 	cfg.tx_depth = v->share;
 	cfg.rx_depth = v->rx_depth;
-	cfg.cq_depth = v->tx_depth + v->rx_depth * cell->qps;
+	cfg.cq_depth =
+		(v->tx_depth + v->rx_depth * cell->qps) * (v->lanes ? cell->threads : 1);
 	cfg.events = v->events;
 	v->under_way = calloc(cell->qps, sizeof(*v->under_way));
 	if (!v->under_way)
@@ -268,13 +285,27 @@ static int open_verbs(struct rn_bench_end *end, void **state)
 	return rn_bench_meet(end);
 }
 
-static void close_verbs(void *state)
+/* Opens the verbs objects for the cell end->cell, and connects with the other process. */
+static int open_verbs(struct rn_bench_end *end, void **state)
 {
-	struct rn_bench_verbs *v = state;
+	struct rn_bench_verbs *v = calloc(1, sizeof(*v));
 
+	if (!v)
+		return rn_bench_fail(end, "no memory");
+	*state = v;
+	return rn_bench_stream_open(end, v, &(struct rn_bench_link_cfg){ 0 });
+}
+
+void rn_bench_stream_close(struct rn_bench_verbs *v)
+{
 	rn_bench_link_close(&v->link);
 	free(v->under_way);
-	free(v);
+}
+
+static void close_verbs(void *state)
+{
+	rn_bench_stream_close(state);
+	free(state);
 }
 
 /* --------------------------------------------------------------------------- streams */
@@ -288,7 +319,7 @@ static enum rn_bench_role source_of(const struct rn_bench_verbs *v)
 	return v->opcode == IBV_WR_RDMA_READ ? RN_BENCH_RECEIVER : RN_BENCH_SENDER;
 }
 
-static void fill_buffers(struct rn_bench_end *end, void *state)
+void rn_bench_stream_fill(struct rn_bench_end *end, void *state)
 {
 	struct rn_bench_verbs *v = state;
 
@@ -312,20 +343,18 @@ static int check_sum(struct rn_bench_end *end, const struct rn_bench_verbs *v,
 	return 0;
 }
 
-static int check_data(struct rn_bench_end *end, void *state)
+int rn_bench_stream_check_lane(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
-	struct rn_bench_verbs *v = state;
-	uint64_t sent = atomic_load(&end->shared->sent);
+	uint64_t count =
+		v->opcode == IBV_WR_SEND ? v->received : atomic_load(&end->shared->sent);
 
-	if (v->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-		return check_sum(end, v, sent);
-	if (end->role == source_of(v))
+	if (v->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || end->role == source_of(v))
 		return 0;
 	if (v->opcode == IBV_WR_RDMA_READ)
 		return is_pattern(v->link.buf, v->len, end->round)
 			       ? 0
 			       : rn_bench_fail(end, "the data differs");
-	for (uint64_t i = 0; i < v->rx_slots && i < sent; i++) {
+	for (uint64_t i = 0; i < v->rx_slots && i < count; i++) {
 		/* The last messages are in the slots of the receives that were posted
 		 * last.
 		 */
@@ -334,7 +363,20 @@ static int check_data(struct rn_bench_end *end, void *state)
 		if (!is_pattern(rx_slot(v, slot), v->len, end->round))
 			return rn_bench_fail(end, "the data differs");
 	}
-	if (v->opcode == IBV_WR_SEND && v->received != sent)
+	return 0;
+}
+
+static int check_data(struct rn_bench_end *end, void *state)
+{
+	struct rn_bench_verbs *v = state;
+	uint64_t sent = atomic_load(&end->shared->sent);
+
+	if (v->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return check_sum(end, v, sent);
+	if (rn_bench_stream_check_lane(end, v))
+		return -1;
+	if (v->opcode == IBV_WR_SEND && end->role == RN_BENCH_RECEIVER &&
+	    v->received != sent)
 		return rn_bench_fail(end, "%llu messages came of %llu",
 				     (unsigned long long)v->received,
 				     (unsigned long long)sent);
@@ -348,15 +390,26 @@ static int post_burst(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	for (uint32_t i = 1; i <= v->burst; i++)
 		if (post_request(end, v, qp, i == v->burst, v->burst))
 			return -1;
-	v->under_way[qp] += v->burst;
+	ADD(v, &v->under_way[qp], v->burst);
 	v->next_qp = qp + 1 == v->link.qps ? 0 : qp + 1;
 	return 0;
 }
 
+/* Returns the number of requests that have completed, which another thread may count. */
+static uint64_t completed(const struct rn_bench_verbs *v)
+{
+	return __atomic_load_n(&v->completed, __ATOMIC_RELAXED);
+}
+
+static uint32_t under_way(const struct rn_bench_verbs *v, uint32_t qp)
+{
+	return __atomic_load_n(&v->under_way[qp], __ATOMIC_RELAXED);
+}
+
 static int fill_send_queues(struct rn_bench_end *end, struct rn_bench_verbs *v)
 {
-	while (v->posted - v->completed + v->burst <= v->tx_depth &&
-	       v->under_way[v->next_qp] + v->burst <= v->share)
+	while (v->posted - completed(v) + v->burst <= v->tx_depth &&
+	       under_way(v, v->next_qp) + v->burst <= v->share)
 		if (post_burst(end, v))
 			return -1;
 	return 0;
@@ -368,7 +421,7 @@ static int run_sender(struct rn_bench_end *end, struct rn_bench_verbs *v,
 	uint64_t before = v->posted;
 
 	rn_bench_meter_start(m, end);
-	while (rn_bench_meter_runs(m, v->completed)) {
+	while (rn_bench_meter_runs(m, completed(v))) {
 		int n = 1;
 
 		/* The clock is read once for several polls, because a reading for each
@@ -382,14 +435,14 @@ static int run_sender(struct rn_bench_end *end, struct rn_bench_verbs *v,
 		if (n < 0)
 			return -1;
 	}
-	while (v->completed != v->posted)
+	while (completed(v) != v->posted)
 		if (poll_and_refill(end, v) < 0 || rn_bench_meter_patience(m))
 			return -1;
-	atomic_store(&end->shared->sent, v->posted - before);
+	atomic_fetch_add(&end->shared->sent, v->posted - before);
 	return 0;
 }
 
-static int run_end(struct rn_bench_end *end, void *state, double *result)
+int rn_bench_stream_run(struct rn_bench_end *end, void *state, double *result)
 {
 	struct rn_bench_verbs *v = state;
 	struct rn_bench_meter m;
@@ -408,8 +461,8 @@ static int run_end(struct rn_bench_end *end, void *state, double *result)
 
 const struct rn_bench_ops rn_bench_stream_ops = {
 	.open = open_verbs,
-	.fill = fill_buffers,
-	.run = run_end,
+	.fill = rn_bench_stream_fill,
+	.run = rn_bench_stream_run,
 	.check = check_data,
 	.close = close_verbs,
 };

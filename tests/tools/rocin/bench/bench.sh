@@ -67,6 +67,10 @@ is 'which names it' "$(grep -c "$work/other is not what" "$work/err")" 1
 is 'lists multiply' "$(status bench --rounds 1 --slice-ms 2 --only send_bw --only tcp_bw \
 	--sizes 64,4K --qps 1,100 --processes 2,4 --wire udp)" 0
 is 'and are measured each' "$(grep -cE ' GB/s ' "$work/out")" 12
+is 'threads have a queue pair each' "$(status bench --rounds 1 --slice-ms 5 --only send_rate \
+	--only write_bw:64K --threads 1,3)" 0
+is 'with a completion queue each, in thread domains, and with one' \
+	"$(grep -cE '^(send_rate|write_bw:64K)(:threads=[13](:td|:shared)?)? .* (M|GB)/s ' "$work/out")" 10
 is 'a time is kept to' "$(status bench --time 1 --only udp_lat --only tcp_lat)" 0
 is 'another device is measured beside' "$(status rocin bench \
 	--netdev "lo:$address,lo:127.99.${address#127.*.}" --beside rocin1 --rounds 1 \

@@ -80,6 +80,10 @@ static void a_cell_is_written_as_it_is_read(void **state)
 		"write_bw:local",
 		"read_bw:8:qps=10:processes=8:beside",
 		"burst_rate:96:qps=10000:rcvbuf=1M",
+		"send_lat:processes=4:packed",
+		"send_rate:threads=8",
+		"send_rate:threads=1:td",
+		"write_bw:64K:processes=4:threads=8:shared:local",
 	};
 
 	(void)state;
@@ -102,6 +106,11 @@ static void a_cell_forgets_what_it_does_not_depend_on(void **state)
 		{ "send_lat:qps=5", "send_lat" },
 		{ "send_bw:rcvbuf=1M:local", "send_bw:local" },
 		{ "memcpy_bw:1024", "memcpy_bw:1K" },
+		{ "send_rate:packed", "send_rate" },
+		{ "send_rate:threads=1:shared", "send_rate" },
+		{ "send_rate:qps=4:threads=2", "send_rate:threads=2" },
+		{ "send_lat:threads=4:td", "send_lat" },
+		{ "udp_rate:threads=4", "udp_rate" },
 	};
 
 	(void)state;
@@ -134,6 +143,8 @@ static void what_is_no_cell_is_refused_with_its_words(void **state)
 		{ "write_bw:processes=34", "\"processes=34\"" },
 		{ "write_bw:rcvbuf=1", "\"rcvbuf=1\"" },
 		{ "write_bw:lokal", "\"lokal\"" },
+		{ "write_bw:threads=0", "\"threads=0\"" },
+		{ "write_bw:threads=33", "\"threads=33\"" },
 	};
 
 	(void)state;
@@ -157,6 +168,34 @@ static void the_standard_has_each_item_once(void **state)
 	assert_true(has_ratio("write_lat / udp_lat"));
 	assert_false(has_ratio("tcp_bw / udp_bw"));
 	assert_int_equal(plan.slice_ms, 50);
+}
+
+/* Each number of threads is measured in three ways, and held against one thread. */
+static void threads_have_queues_of_their_own_or_share_one(void **state)
+{
+	(void)state;
+	args.threads = (struct rn_bench_list){ { 1, 8 }, 2 };
+	assert_int_equal(make(&bare), 0);
+	assert_true(has("send_rate"));
+	assert_true(has("send_rate:threads=1:td"));
+	assert_true(has("send_rate:threads=8"));
+	assert_true(has("send_rate:threads=8:td"));
+	assert_true(has("send_rate:threads=8:shared"));
+	assert_false(has("send_lat:threads=8"));
+	assert_true(has("udp_rate"));
+	assert_true(has_ratio("send_rate:threads=8:td / send_rate"));
+	assert_true(has_ratio("send_rate:threads=8:shared / send_rate"));
+	assert_false(has_ratio("send_rate / send_rate"));
+}
+
+/* Pairs of processes are held against one pair, if it is measured, too. */
+static void several_pairs_are_held_against_one(void **state)
+{
+	(void)state;
+	args.processes = (struct rn_bench_list){ { 2, 16 }, 2 };
+	assert_int_equal(make(&bare), 0);
+	assert_true(has_ratio("write_bw:processes=16 / write_bw"));
+	assert_true(has_ratio("tcp_bw:processes=16 / tcp_bw"));
 }
 
 static void other_wires_are_measured_where_there_are_some(void **state)
@@ -217,7 +256,8 @@ static void bars_are_all_there_whatever_the_machine_has(void **state)
 	assert_int_equal(missing, 3);
 	assert_int_equal(make(&rich), 0);
 	assert_int_equal(plan.ratios, rows);
-	assert_true(has_ratio("send_lat:processes=4 - udp_lat:processes=4"));
+	assert_true(
+		has_ratio("send_lat:processes=4:packed - udp_lat:processes=4:packed"));
 	assert_true(has_ratio("write_bw:rcvbuf=208K / udp_crc_bw:rcvbuf=208K"));
 	assert_true(has_ratio("write_bw:local / ring_bw"));
 	assert_true(has_ratio("send_lat:local - 4 x line_lat"));
@@ -649,6 +689,9 @@ int main(void)
 		cmocka_unit_test(a_cell_forgets_what_it_does_not_depend_on),
 		cmocka_unit_test(what_is_no_cell_is_refused_with_its_words),
 		cmocka_unit_test_setup(the_standard_has_each_item_once, fresh),
+		cmocka_unit_test_setup(threads_have_queues_of_their_own_or_share_one,
+				       fresh),
+		cmocka_unit_test_setup(several_pairs_are_held_against_one, fresh),
 		cmocka_unit_test_setup(other_wires_are_measured_where_there_are_some,
 				       fresh),
 		cmocka_unit_test_setup(choices_multiply_but_equal_cells_are_one, fresh),
