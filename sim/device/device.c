@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device.c - a device without I/O behind a small interface: the device itself, its
- * packets and its memory regions; see rocin/device.h.
+/* device.c - implements the functions of rocin/device.h about the device itself, its
+ * packets and its memory regions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,14 +13,19 @@
 enum {
 	FIRST_QPN = 17,
 	COMPLETIONS = 4096,
-	/* The defaults of the simulated worlds, in bytes. */
+	/* Defaults in bytes of the window of unacknowledged data (rn_dev_cfg), the same
+	 * as in simulated worlds (sim/world).
+	 */
 	WINDOW_MIN = 8 << 10,
 	WINDOW_START = 128 << 10,
 	WINDOW_MAX = 1 << 20,
 	READ_CHUNK = 64 << 10,
 	READ_WINDOW = 1 << 20,
-	IFINDEX = 1, /* scope of link-local addresses: there is one network */
-	/* Key byte of the first region of an index. */
+	/* interface index, needed for link-local addresses: there is one network */
+	IFINDEX = 1,
+	/* Low byte of the key of each region. The other bytes are the index of the
+	 * region.
+	 */
 	KEY_BYTE = 0x5a,
 };
 

@@ -11,14 +11,16 @@
 #include "rocin/transport.h"
 
 enum {
-	RN_DEVICE_PD = 1, /* one protection domain for all */
+	RN_DEVICE_PD = 1, /* protection domain of all queue pairs and regions */
 };
 
-/* A queue pair: the owner (rn_qp_owner()) of @qp. */
+/* A queue pair of this library. rn_qp_owner() of @qp, the queue pair of the transport
+ * core, points to this struct.
+ */
 struct rn_device_queue_pair {
 	struct rn_qp *qp;
 	enum rn_qp_type type;
-	uint32_t posted; /* requests and receives that have not completed */
+	uint32_t posted; /* number of requests and receives that have not completed */
 	struct rn_device_queue_pair *next, **link;
 };
 
@@ -29,12 +31,12 @@ struct rn_device_region {
 
 struct rn_device {
 	struct rn_dev *dev;
-	rn_ns now; /* the latest time of a call */
+	rn_ns now; /* latest time that the caller has passed to any function */
 	struct rn_gid gid;
 	uint32_t mtu;
 	uint32_t next_qpn, next_region;
-	/* Completion ring, and number of entries that are used or that requests and
-	 * receives which have not completed will need.
+	/* Completion ring. @owed: number of its entries that are used, or that posted
+	 * requests and receives will need when they complete.
 	 */
 	struct rn_cq cq;
 	struct rn_cqe *ring;
@@ -44,8 +46,9 @@ struct rn_device {
 	uint64_t stats[RN_STAT_COUNT];
 };
 
-/* Returns @now, but no time before that of an earlier call, and drops the events that the
- * calls until now have raised, which this library does not report.
+/* Advances the time of the device to @now and returns it. If an earlier call has passed a
+ * later time, that one is kept and returned. Also discards the events that the core has
+ * raised so far, because this library does not report events.
  */
 static inline rn_ns rn_device_advance(struct rn_device *d, int64_t now)
 {
@@ -61,7 +64,9 @@ static inline rn_ns rn_device_advance(struct rn_device *d, int64_t now)
 /* Frees all queue pairs. */
 void rn_device_free_queues(struct rn_device *d);
 
-/* Are the reserved members of a structure of the caller 0? */
+/* Returns true if the reserved members of a structure that the caller has passed are all
+ * 0, as they must be.
+ */
 static inline bool rn_device_is_unused(const uint64_t reserved[4])
 {
 	return !(reserved[0] | reserved[1] | reserved[2] | reserved[3]);

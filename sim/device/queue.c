@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* queue.c - a device without I/O behind a small interface: queue pairs, requests and
- * completions; see rocin/device.h.
+/* queue.c - implements the functions of rocin/device.h about queue pairs, requests and
+ * completions.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,8 +16,9 @@ enum {
 	RETRIES = 7,
 	RNR_TIMER = 12,
 	HOP_LIMIT = 64,
-	QPN_MAX = 0xffffff, /* of PSNs, too */
-	CODE_MAX = 31,	    /* largest code of a timer */
+	QPN_MAX = 0xffffff, /* highest QPN, and highest PSN */
+	/* highest 5-bit code of the ACK timeout and of the RNR timer */
+	CODE_MAX = 31,
 };
 
 static_assert((int)RN_DEVICE_RC == RN_QPT_RC && (int)RN_DEVICE_UC == RN_QPT_UC, "types");
@@ -64,7 +65,7 @@ static int choose_qpn(struct rn_device *d, uint32_t wanted, uint32_t *qpn)
 	return 0;
 }
 
-/* Receives may be posted in INIT, which therefore is the first state that is seen. */
+/* Moves a new queue pair to INIT, so that the caller can post receives at once. */
 static void init_queue(struct rn_device *d, struct rn_qp *qp)
 {
 	const struct rn_qp_attr attr = {
@@ -94,7 +95,9 @@ static size_t whole_lines(size_t size)
 	return (size + 63) & ~(size_t)63;
 }
 
-/* Supplies memory for the READs and atomics of both sides behind the block of the QP. */
+/* Gives @qp memory at @at, in which it keeps the READs and atomics of the peer, and
+ * behind that its own, up to @reads of each.
+ */
 static void lend(struct rn_qp *qp, uint8_t *at, uint32_t reads)
 {
 	rn_qp_lend_resources(qp, at, reads);
@@ -153,8 +156,9 @@ static struct rn_cqe *entry(const struct rn_device *d, uint32_t index)
 	return &d->ring[index & (d->cq.capacity - 1)];
 }
 
-/* Marks the completions of a queue pair that is about to go as ones that nobody gets.
- * What it had posted and has not completed will not take an entry any more.
+/* Called before a queue pair is destroyed: marks its CQEs that are still in the ring, so
+ * that rn_device_poll() skips them. Also gives back the ring entries that were reserved
+ * for its requests and receives that have not completed.
  */
 static void forget(struct rn_device *d, const struct rn_device_queue_pair *q)
 {
@@ -200,7 +204,10 @@ int rn_device_queue_free(struct rn_device *device, uint32_t qpn)
 	return 0;
 }
 
-/* What would be refused only when half of the connection is made. */
+/* Returns true if all values of @peer are valid. They are checked before the queue pair
+ * is changed: rn_qp_modify() would refuse some of them only at the second of its two
+ * steps, to RTR and to RTS.
+ */
 static bool is_peer_sane(const struct rn_device_peer *peer)
 {
 	struct rn_gid gid;
@@ -262,8 +269,8 @@ int rn_device_state(const struct rn_device *device, uint32_t qpn)
 }
 
 /* -------------------------------------------------------- requests and completions */
-/* Returns 0 if a request or receive of this queue pair would have an entry of the ring
- * for its completion.
+/* Returns 0 if the completion ring has an entry left for the completion of another
+ * request or receive of @q. Returns -EAGAIN if it has none, and -ENOENT if @q is NULL.
  */
 static int check_room(const struct rn_device *d, const struct rn_device_queue_pair *q)
 {
@@ -356,7 +363,9 @@ unsigned rn_device_poll(struct rn_device *device, struct rn_device_completion *o
 
 		if (flags & RN_WC_SKIP)
 			continue;
-		/* CQEs of a queue pair that is destroyed are skipped. */
+		/* The queue pair exists, because forget() marks the CQEs of one that is
+		 * destroyed.
+		 */
 		qp = find(device, e->qpn);
 		assert(qp);
 		qp->posted--;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sysfs_tree.c - writes and updates generated trees, the simulated parts of /sys
- * and /dev.
+/* sysfs_tree.c - writes and updates generated trees. A tree has the simulated parts of
+ * /sys and /dev.
  *
- * One function, ensure_entry(), creates one entry unless it is there already. Applied to
- * an empty directory it writes a tree, to an existing one it repairs it.
+ * One function, ensure_entry(), creates one entry unless it is there already. Called for
+ * all entries, it writes a tree into an empty directory, and repairs a tree that exists.
  */
 #include "sysfs_tree.h"
 
@@ -40,8 +40,8 @@ enum {
 	ENTRY_TEXT_MAX = 192,
 };
 
-/* Passes entries to @visit. When @visit has returned something other than 0, @rc has
- * that, and further entries are skipped.
+/* Passes entries to @visit. @rc: the first result of @visit that was not 0; once it is
+ * set, no further entries are passed.
  */
 struct writer {
 	rn_sysfs_visit_fn *visit;
@@ -159,7 +159,8 @@ static int visit_base(rn_sysfs_visit_fn *visit, void *ctx)
 	dir(&w, "sys/devices");
 	dir(&w, "sys/devices/virtual");
 	dir(&w, "sys/devices/virtual/rocin");
-	/* IB_USER_VERBS_ABI_VERSION; libibverbs accepts 3 to 6 */
+	/* the constant IB_USER_VERBS_ABI_VERSION of the kernel; libibverbs accepts 3 to 6
+	 */
 	file(&w, "sys/class/infiniband_verbs/abi_version", "6\n");
 	file(&w, "sys/class/misc/rdma_cm/abi_version", "4\n");
 	file(&w, "sys/class/misc/rdma_cm/dev", "%d:%d\n", RNK_CM_MAJOR, RNK_CM_MINOR);
@@ -223,7 +224,8 @@ static void port(struct writer *w, const struct rn_netdev *dev)
 	file(w, "lid_mask_count", "0\n");
 	file(w, "sm_lid", "0x0\n");
 	file(w, "sm_sl", "0\n");
-	file(w, "cap_mask", "0x00010000\n"); /* IsCommunicationManagementSupported */
+	/* the bit IsCommunicationManagementSupported of the port's capabilities */
+	file(w, "cap_mask", "0x00010000\n");
 	dir(w, "pkeys");
 	file(w, "pkeys/0", "0xffff\n");
 	dir(w, "gids");
@@ -262,8 +264,8 @@ static void ib_device(struct writer *w, const struct rn_netdev *dev)
 static void uverbs_device(struct writer *w, const struct rn_netdev *dev)
 {
 	file(w, "ibdev", "%s\n", dev->ibdev);
-	/* The device number of /dev/null, to which the device node leads. If the two
-	 * differed, libibverbs would wait for 5 s.
+	/* The device node is a link to /dev/null, whose device number is 1:3. If this
+	 * file had another number, libibverbs would wait for 5 s for the node to appear.
 	 */
 	file(w, "dev", "1:3\n");
 	file(w, "abi_version", "1\n");

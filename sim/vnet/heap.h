@@ -3,9 +3,9 @@
  * each host.
  *
  * Events are delivered by time and, at equal times, in the order in which they were put.
- * Each host has one timer, which the caller sets whenever the deadline of the host's
- * device changes. If several timers have the same time, that of the host with the lowest
- * number expires first. Putting, taking and moving cost O(log n).
+ * In the second heap each host has one timer, which the caller sets whenever the deadline
+ * of the host's device changes. If several timers have the same time, that of the host
+ * with the lowest number expires first. Putting, taking and moving cost O(log n).
  *
  * The caller owns the memory. Threads: no locks.
  */
@@ -44,11 +44,13 @@ struct rn_heap_item rn_heap_take(struct rn_heap *h);
 
 struct rn_vnet_timer {
 	rn_ns at;
-	/* Element i: position in the heap of the timer of host i. Valid if @at is not
-	 * RN_NEVER.
+	/* Element i of the array: position in the heap of the timer of host i. Valid if
+	 * the @at of this element is not RN_NEVER.
 	 */
 	uint32_t place;
-	/* Element i: number of the host whose timer is at position i of the heap. */
+	/* Element i of the array: number of the host whose timer is at position i of the
+	 * heap.
+	 */
 	uint32_t nth;
 };
 

@@ -8,7 +8,8 @@
 #include "host.h"
 
 enum {
-	ARRIVAL, /* The packet with number arg reaches the other end of its link. */
+	/* the packet whose index in the pool is arg reaches the other end of its link */
+	ARRIVAL,
 	/* The following events exist only with PFC; arg: number of the port. */
 	SENT,
 	PAUSE,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* vnet.h - a simulated network: hosts, links, switches and a clock in virtual time.
  *
- * A host has an address, one port and usually a device of the transport; another object
- * with a deadline may take the place of the device. Links join ports of hosts and
- * switches; each direction has its own rate, delay, queue, ECN marking and faults
- * (link.h). A switch looks up the destination of a packet and sends it by one of the
- * ports that lead there, chosen by the addresses and the UDP source port, so that the
+ * A host has an address, one port and usually a device of the transport core (struct
+ * rn_dev). If it has none, the caller simulates the host (rn_vnet_ops). Links join ports
+ * of hosts and switches; each direction has its own rate, delay, queue, ECN marking and
+ * faults (link.h). A switch looks up the destination of a packet and sends it by one of
+ * the ports that lead there, chosen by the addresses and the UDP source port, so that the
  * packets of a flow keep their order (ECMP). A packet that meets a full queue is lost or,
  * with PFC, waits. Time advances from event to event (heap.h); a step costs O(log n) in
  * packets and hosts.
@@ -93,9 +93,9 @@ struct rn_vnet_host {
 	rn_ns skew;
 	/* time until which the host does not run; arriving packets wait */
 	rn_ns stalled_until;
-	/* The timer of this host became due when hosts with higher numbers had been
-	 * served in this step. It is set again when all other timers that are due have
-	 * been served.
+	/* When the timer of this host became due, hosts with higher numbers had already
+	 * been served in this step. The timer is set again when all other timers that are
+	 * due have been served.
 	 */
 	bool waits;
 	uint32_t next_waiting;
@@ -157,10 +157,10 @@ struct rn_vnet_cfg {
 	/* Maximum number of the caller's events that are scheduled at once. */
 	uint32_t events;
 	/* Priority flow control (PFC): a switch counts the bytes that arrived by a link
-	 * and still wait in its queues, which have no limit then. If they are more than
-	 * @pause_above, it pauses the port at the other end of that link; when half of
-	 * that is left, it lets the port continue. 0: no PFC; a full queue loses
-	 * packets.
+	 * and still wait in its queues, which have no limit then. If there are more than
+	 * @pause_above of them, the switch pauses the port at the other end of that link.
+	 * It lets the port continue when no more than half of @pause_above are left. 0:
+	 * no PFC; a full queue loses packets.
 	 */
 	uint32_t pause_above;
 	const struct rn_vnet_ops *ops;
