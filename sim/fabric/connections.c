@@ -28,8 +28,8 @@ enum {
 	SERVICE_RC = 0x01061c06,
 	SERVICE_UD = 0x01111c06,
 	LONGEST = 25, /* longest time that a peer is given to answer, as a CM time code */
-	/* Loss rate in packets per million up to which at least one of 16 transmissions
-	 * of a request arrives and is answered.
+	/* Highest random loss in packets per million at which the checks assume that, of
+	 * the up to 16 transmissions of a request, at least one arrives and is answered.
 	 */
 	FEW_LOST = 100000,
 };
@@ -44,9 +44,13 @@ struct record {
 	bool active, sidr;
 	/* The connection is requested from a service to which nobody listens. */
 	bool nobody;
-	bool answered; /* the program has accepted, refused or confirmed the connection */
-	/* @offers: number of alternate paths that the program has offered to its peer.
-	 * @heard: number of those of the peer that the CM has reported to it.
+	/* the program has accepted or refused the request or, as the active side,
+	 * confirmed the connection
+	 */
+	bool answered;
+	/* @offers: number of alternate paths that this program has offered to the peer's
+	 * program. @heard: number of alternate paths offered by the peer's program that
+	 * the CM has reported to this one.
 	 */
 	unsigned offers;
 	unsigned heard;
@@ -251,7 +255,7 @@ static void answer_request(struct conns *w, struct host *h, struct record *l)
 	} else if (l->sidr) {
 		expect_ok(w,
 			  rn_cm_sidr_reply(h->cm, l->conn, RN_CM_SIDR_SUCCESS, &offer));
-		/* The program has nothing left to do but to end the connection. */
+		/* The passive side has nothing to do until it ends the connection. */
 		l->act_at = think_until(w);
 	} else if (l->active) {
 		expect_ok(w, rn_cm_ready(h->cm, l->conn, NULL, 0));
@@ -406,9 +410,10 @@ static void check_agreement(struct conns *w, const struct rn_cm_conn *conn)
 		fail(w, "the two ends of a connection do not agree");
 }
 
-/* Called when a CM has given up a connection. If few messages are lost, checks that the
- * other end no longer has the connection. A disconnect request is answered even by a
- * host that does not know the connection.
+/* Called when a CM has given up a connection because the peer did not answer. If few
+ * messages are lost, checks that the other end no longer has the connection, and that the
+ * unanswered message was not a disconnect request: even a host that does not know the
+ * connection answers that.
  */
 static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 {
@@ -424,8 +429,8 @@ static void check_patience(struct conns *w, const struct rn_cm_event *ev)
 		fail(w, "an end is given up that is still there");
 }
 
-/* Called when a request has ended for whose service there is no listener. Checks that
- * the program was told this reason.
+/* Called with the result of a request for a service that has no listener. Checks that the
+ * program was told this reason.
  */
 static void check_refusal(struct conns *w, const struct record *l,
 			  const struct rn_cm_event *ev)
@@ -443,7 +448,9 @@ static void check_refusal(struct conns *w, const struct record *l,
 		fail(w, "who asks for what nobody offers is not told so");
 }
 
-/* Checks that each alternate path is reported only once. */
+/* Checks that the peer's alternate paths are reported no more often than the peer has
+ * offered them.
+ */
 static void check_offer(struct conns *w, struct record *l)
 {
 	const struct record *other = other_end(w, rn_cm_conn_info(l->conn));

@@ -183,8 +183,8 @@ static bool holds(const struct flow *f, uint64_t offset, const uint8_t *bytes,
 }
 
 /* Returns the number of bytes of the flow that may have been written at the sink by now:
- * the bytes of all posted requests. For SEND, only messages count for which a receive is
- * posted.
+ * the bytes of all posted requests. For SEND, a message counts only if a receive is
+ * posted for it, too.
  */
 static uint64_t opened(const struct flow *f)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* check.c - checks completions, events and atomics against the requests that were
- * posted, and acts as the program that polls, arms and resizes the completion queues.
+/* check.c - checks completions, events and atomics against the requests that were posted.
+ * It also acts as the program that polls, arms and resizes the completion queues.
  */
 #include <string.h>
 
@@ -63,7 +63,9 @@ static void check_read(struct rn_world *w, const struct rn_w_end *e,
 			  (unsigned long long)wr->id, e->qpn);
 }
 
-/* Checks what a request that has succeeded has done to memory. */
+/* Checks that a request that has completed with success has done to memory what it
+ * should.
+ */
 static void check_effect(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr)
 {
 	const struct rn_wr_info *info = &rn_wr_info[wr->opcode];
@@ -89,8 +91,8 @@ static void check_success(struct rn_world *w, struct rn_w_end *e,
 		rn_w_fail(w, "%llu of QP %x succeeds with a wrong key",
 			  (unsigned long long)wr->id, e->qpn);
 	rn_w_slot_close(device_of(w, e), wr->slot);
-	/* On UC a send completion does not mean that the data has arrived. So the slot
-	 * that it is written to stays open.
+	/* On UC a send completion does not mean that the data has arrived, so the slot at
+	 * the target stays open for it.
 	 */
 	if (!rn_w_is_reliable(e))
 		return;
@@ -117,7 +119,7 @@ static bool is_allowed(struct rn_world *w, const struct rn_w_end *e,
 		return e->may_flush;
 	case RN_WC_RETRY_EXC_ERR:
 		/* A READ that is sent again after its key became invalid gets no answer,
-		 * not even a NAK, until its retries are used up.
+		 * not even a NAK, so its retries may be used up.
 		 */
 		return rn_w_is_reliable(e) && rn_w_account_is_spent(e) &&
 		       (peer_gone || rn_w_key_is_gone(e, wr) ||
@@ -297,10 +299,10 @@ void rn_w_check_cqe(struct rn_w_device *d, const struct rn_cqe *cqe)
 }
 
 /* ------------------------------------------------------- completion queues */
-/* Programs poll, arm and resize CQs, and some CQs are too small. A CQE is checked as
- * soon as it is written; its entry becomes free when the program polls. A CQ that is
- * not polled for too long loses CQEs; from then on, the checks that depend on its CQEs
- * are skipped.
+/* The simulated programs poll, arm and resize CQs, and some CQs are too small for all
+ * CQEs. The checks look at a CQE as soon as it is written; its entry becomes free when
+ * the program polls. If a program does not poll for too long, its CQ loses CQEs; from
+ * then on, the checks that depend on CQEs of this CQ are skipped.
  */
 static void start_cq(struct rn_w_cq *q, struct rn_cqe *ring, rn_iova at,
 		     uint32_t capacity)
@@ -409,8 +411,8 @@ void rn_w_cq_poll(struct rn_w_device *d)
 	}
 }
 
-/* Handles a completion event of a CQ. Called before the CQEs that the event reports are
- * checked.
+/* Handles a completion event or an overrun of a CQ. Called before the CQEs that the event
+ * reports are checked.
  */
 static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 {
@@ -440,8 +442,8 @@ static void take_cq_event(struct rn_w_device *d, const struct rn_event *ev)
 	q->of->alive = false;
 }
 
-/* Resizes a CQ. As a program does, only resizes it to a size that has room for all CQEs
- * that were not polled.
+/* Resizes a CQ, unless the new size has no room for all CQEs that were not polled. A
+ * correct program does not ask for such a size.
  */
 static void resize(struct rn_w_cq *q, uint32_t capacity)
 {

@@ -210,7 +210,9 @@ static enum rn_mem_result write_ring(struct rn_w_device *d, rn_iova dst, const v
 	return RN_MEM_DONE;
 }
 
-/* Returns true if the QP is reliable. UC QPs may receive a message twice. */
+/* Returns true if the QP is of a reliable type. Only QPs of the other types, such as UC,
+ * may receive a message twice.
+ */
 static bool is_reliable(struct rn_w_device *d, uint32_t qpn)
 {
 	const struct rn_w_end *e = rn_w_find(d->w, d->number, qpn);
@@ -252,9 +254,9 @@ static enum rn_mem_result fetch(struct rn_w_device *d, void *dst, rn_iova src,
 	return RN_MEM_DONE;
 }
 
-/* Returns true if the READ is allowed. If the network duplicates a READ, it is executed
- * twice. At the second time the slot may belong to another request, but the R_Key, which
- * is that of the whole memory, still gives access.
+/* Returns true if the READ is allowed. If the network duplicates a READ, the READ is
+ * executed twice. By the second time its slot may belong to another request; this is no
+ * error, because the R_Key is that of the whole memory and still gives access.
  */
 static bool may_read(struct rn_w_device *d, rn_iova src, uint32_t len, uint32_t qpn)
 {
@@ -348,8 +350,8 @@ static enum rn_mem_result atomic_later(void *ctx, const struct rn_mem_atomic_req
 						   .tag = tag });
 }
 
-/* Ends the memory operation @op, which was PENDING. It has no effect if its QP was
- * destroyed or reset meanwhile.
+/* Ends the memory operation @op, for which the device was told PENDING before. The
+ * operation has no effect if its QP was destroyed or reset meanwhile.
  */
 void rn_w_mem_done(struct rn_w_device *d, uint32_t op)
 {

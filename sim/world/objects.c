@@ -57,8 +57,8 @@ static bool bring_up(struct rn_world *w, struct rn_w_end *e, const uint32_t psn[
 	return true;
 }
 
-/* Adapts @init to the QP: leaves out queues that it does not have, and sets its SRQ or
- * its XRC domain.
+/* Adapts @init to the type of the QP: leaves out the queues that such a QP does not have,
+ * and sets the SRQ or the XRC domain.
  */
 static void leave_out(struct rn_qp_init *init, const struct rn_w_end *e)
 {
@@ -196,8 +196,9 @@ static void tear_down(struct rn_world *w, struct rn_w_end *e, bool destroy)
  */
 void rn_w_reconnect(struct rn_world *w, struct rn_w_pair *p, struct rn_random *r)
 {
-	/* On UC a late packet may begin a message, whatever its PSN is. So the QPs are
-	 * destroyed, and new ones get other numbers.
+	/* A UC QP cannot tell whether a late packet belongs to the earlier connection:
+	 * the packet may begin a message, whatever its PSN is. So UC QPs are destroyed,
+	 * and the new ones have other QPNs.
 	 */
 	bool destroy = rn_random_below(r, 2) || !rn_w_is_reliable(&p->end[0]) ||
 		       rn_w_cq_is_lost(&p->end[0]) || rn_w_cq_is_lost(&p->end[1]);
@@ -317,7 +318,9 @@ void rn_w_check_pace(struct rn_world *w, struct rn_w_end *e, uint32_t bytes)
 
 	if (!p->kbps)
 		return;
-	/* Uses the host's own clock, which may jump forward, as the QP does. */
+	/* The QP measures time by its host's clock, which may jump forward, so the check
+	 * does the same.
+	 */
 	ns = (uint64_t)(rn_w_local(&w->device[e->dev]) - p->since);
 	may = p->burst ? p->burst : p->kbps / 8;
 	may += RN_PACKET_MAX + ns * p->kbps / 8000000;

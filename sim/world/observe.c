@@ -10,8 +10,8 @@
 /* ---- The check of retries ---- */
 /* A QP may count a retry only for a loss that the world caused, once for each loss, or
  * for a timeout that has really expired. It may give up a PSN only if it has sent that
- * PSN retry_cnt + 1 times. Which PSNs are unanswered the check learns from the packets
- * alone: an answer acknowledges all earlier PSNs except those of READs and atomics,
+ * PSN retry_cnt + 1 times. The check learns from the packets alone which PSNs are
+ * unanswered: an answer acknowledges all earlier PSNs except those of READs and atomics,
  * which need answers of their own.
  */
 static rn_ns local_time(const struct rn_w_end *e)
@@ -32,8 +32,8 @@ void rn_w_account_lost(struct rn_w_end *e, uint32_t count)
 	e->account.losses += count;
 }
 
-/* Notes that a request leaves that takes @count PSNs from @psn on. @alone: it is a READ
- * or atomic, which only its own response acknowledges.
+/* Called when a request is sent that takes @count PSNs from @psn on. @alone: the request
+ * is a READ or atomic, which only its own response acknowledges.
  */
 void rn_w_account_asked(struct rn_w_end *e, struct rn_psn psn, uint32_t count, bool alone)
 {
@@ -65,8 +65,8 @@ static void advance(struct rn_w_end *e, struct rn_psn target, bool is_answer)
 		a->heard = a->una;
 }
 
-/* Notes that an answer with PSN @psn has reached @e. @is_answer: it is the response to
- * the READ or atomic at that PSN. @accepts: it is an ACK, not a NAK.
+/* Called when an answer with PSN @psn has reached @e. @is_answer: the answer is the
+ * response to the READ or atomic at that PSN. @accepts: it is an ACK, not a NAK.
  */
 void rn_w_account_answered(struct rn_w_end *e, struct rn_psn psn, bool is_answer,
 			   bool accepts)
@@ -141,7 +141,7 @@ void rn_w_observe_reset(struct rn_w_end *e, uint32_t psn)
 	memset(e->ended, 0, sizeof(e->ended));
 }
 
-/* A packet, divided into its parts. */
+/* A packet, split into its headers and payload, with the QPs at both ends. */
 struct seen {
 	struct rn_bth bth;
 	const struct rn_opcode_info *op;
@@ -403,8 +403,9 @@ void rn_w_observe_arrives(struct rn_world *w, const struct rn_vnet_packet *pkt)
 		answer_arrives(&s);
 	if (!(s.op->flags & RN_OP_REQUEST))
 		return;
-	/* The RNR NAK may wait behind other answers, and leave only when a receive is
-	 * posted again. So it is noted now that there was none.
+	/* The device may send its RNR NAK later, behind other answers, when a receive has
+	 * been posted again. So the check remembers now that no receive was posted when
+	 * the request arrived.
 	 */
 	if (s.to->pair->plan->srq || s.to->rq.head == s.to->rq.tail)
 		s.to->lacked_recv = true;

@@ -54,8 +54,8 @@ static void make_pair(struct rn_plan *plan, struct rn_random *r, struct rn_plan_
 	p->recvs = (uint8_t)rn_random_below(r, 16);
 }
 
-/* Chooses the kind of a step. Most steps post work. In a rough plan (rn_plan.rough) some
- * change the state of QPs or hosts.
+/* Chooses the kind of a step. Most steps post work. If @rough (see rn_plan.rough), some
+ * steps change the state of QPs or hosts.
  */
 static enum rn_plan_do choose_step(struct rn_random *r, bool rough)
 {
@@ -122,9 +122,10 @@ static void make_fault(struct rn_plan *plan, struct rn_random *r, struct rn_plan
 		plan->end = f->until;
 }
 
-/* In one of five plans, gives the links queues that hold 10 to 200 ms of packets and
- * lose packets when they are full. Multiplies all other times by one factor, so that
- * some timeouts are longer and some shorter than what waits in these queues.
+/* In one of five plans, gives the links queues that hold 10 to 200 ms of packets and lose
+ * packets when they are full. Also multiplies all other times by one factor, so that some
+ * of the timeouts are longer and some shorter than the time that packets wait in these
+ * queues.
  */
 static void lengthen_queues(struct rn_plan *plan)
 {

@@ -61,8 +61,8 @@ static bool try_chunks(struct search *s, uint32_t chunk)
 	uint32_t count = s->plan->pairs + s->plan->faults + s->plan->steps;
 	bool smaller = false;
 
-	/* From the end of the plan on, because its last parts are the least likely to
-	 * have caused the failure.
+	/* The loop starts with the last parts of the plan, because they are the least
+	 * likely to have caused the failure.
 	 */
 	for (uint32_t at = (count - 1) / chunk + 1; at-- && s->runs < RUNS_MAX;)
 		smaller |= try_without(s, at * chunk, chunk);

@@ -2,7 +2,7 @@
 /* ud.c - UD in a world: the destination of each datagram, and the QPs that must deliver
  * it.
  *
- * A datagram is delivered when it arrives or never. So the checks know at its arrival
+ * A QP delivers a datagram when it arrives, or never. So the checks know at its arrival
  * what the QP must do: drop the datagram if its Q_Key is wrong, if no receive is posted,
  * or if it does not fit the receive.
  */

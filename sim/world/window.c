@@ -140,8 +140,8 @@ static void deregister_region(struct rn_world *w, struct rn_w_end *e)
 	rn_dev_remove_mr(w->device[e->dev].dev, &e->key[RN_W_REGION].mr);
 	if (e->key[RN_W_REGION].uses) {
 		e->peer->bad_posted = true;
-		/* READs of this region that are sent again get no answer; later requests
-		 * do.
+		/* The peer's READs of this region that are sent again from now on get no
+		 * answer, but later requests do.
 		 */
 		rn_w_account_lost(e->peer, RN_W_UNANSWERED);
 	}
@@ -194,7 +194,9 @@ static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	if (slot == RN_W_NONE)
 		return;
 	wr = new_key_request(w, e, kind, RN_WR_BIND_MW, r);
-	/* the slot that the window opens until the bind has been executed */
+	/* the present slot of the window, which stays open until the bind has been
+	 * executed
+	 */
 	wr->remote_slot = key->slot;
 	open_up(e, kind, slot, next_key(e, kind));
 	key->state = RN_W_CHANGING;

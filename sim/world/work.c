@@ -9,7 +9,7 @@
 #include "world_internal.h"
 
 enum {
-	XRC_SRQN = 2 /* SRQ number of the XRC domain's SRQ (objects.c) */
+	XRC_SRQN = 2 /* number of the XRC domain's SRQ, which objects.c creates */
 };
 
 /* ---------------------------------------------------- posting of work requests */
@@ -19,9 +19,10 @@ struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t d
 	struct rn_w_wr *wr = &q->wr[q->tail % RN_W_WRS];
 	uint32_t troubles = e->pair->troubles;
 
-	/* If earlier requests are incomplete, a loss of one of their packets may make
-	 * the QP send this request again, too. So this request takes over the count at
-	 * which the oldest of them began: the losses since then may concern it.
+	/* If earlier requests are incomplete, the loss of one of their packets may make
+	 * the QP send this request again, too. So @troubles starts at the value that it
+	 * had when the oldest incomplete request was posted: all losses since then may
+	 * explain retries of this one.
 	 */
 	if (q->head != q->tail)
 		troubles = q->wr[q->head % RN_W_WRS].troubles;
@@ -109,7 +110,7 @@ static const enum rn_wr_opcode opcodes[] = {
 };
 
 enum {
-	ON_UD = 3, /* UD has only the first opcodes of the table, as many as this */
+	ON_UD = 3, /* number of opcodes at the start of the table that UD has, too */
 	ON_UC = 6
 };
 
@@ -218,8 +219,8 @@ static bool can_be_inline(const struct rn_w_wr *wr)
 	       (rn_wr_info[wr->opcode].takes_recv || wr->opcode == RN_WR_RDMA_WRITE);
 }
 
-/* Sets the inline data of a request. It is not in a slot, because the program may change
- * the bytes as soon as the request is posted.
+/* Puts the data of a request inline. The source is not a slot, whose bytes would have to
+ * stay as they are: a program may change inline data as soon as the request is posted.
  */
 static void put_inline(const struct rn_w_wr *wr, struct rn_send_wr *send,
 		       struct rn_sge sg[3], uint8_t bytes[RN_W_INLINE])

@@ -90,8 +90,8 @@ static void note_trouble(struct rn_world *w, const struct rn_vnet_packet *p,
 	rn_w_account_lost(request ? e->peer : e, count);
 }
 
-/* Called when a packet of an earlier connection arrives. Notes that it may cause a
- * retry, and that the answer to it may cause another.
+/* Called when a packet of an earlier connection arrives. Notes that the packet may cause
+ * a retry, and that the answer to it may cause another.
  */
 static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 {
@@ -100,8 +100,8 @@ static void note_stale(struct rn_world *w, const struct rn_vnet_packet *p)
 	addressee(w, p)->pair->stale++;
 }
 
-/* Notes that a packet comes @by ns late, in which time several timeouts may expire, each
- * of which is a retry.
+/* Notes that packet @p arrives @by ns late. Meanwhile several timeouts may expire, each
+ * of which is counted as a retry.
  */
 static void note_delay(struct rn_world *w, const struct rn_vnet_packet *p, rn_ns by)
 {
@@ -298,9 +298,9 @@ static bool has_work(const struct rn_w_end *e)
 	return e->qp && e->alive && !rn_qp_sq_idle(e->qp);
 }
 
-/* Returns true if no other QP of the device than that of @e has work. If several have
- * work, the checks cannot tell which of them must send: they share windows, and a QP
- * whose next packet does not fit into the window blocks the others for a moment.
+/* Returns true if @e is the only QP of its device that has work. If several have work,
+ * the checks cannot tell which of them must send: the QPs share windows, and a QP whose
+ * next packet does not fit into the window blocks the others for a moment.
  */
 static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 {
@@ -313,9 +313,9 @@ static bool is_alone(struct rn_world *w, const struct rn_w_end *e)
 	return true;
 }
 
-/* Called when no packet is in flight and no memory operation in progress. Checks that
- * the device has no packet of @e that it could send now: nothing but a timer would make
- * it send the packet later.
+/* Called when no packet is in flight and no memory operation in progress. Checks that the
+ * device has no packet of @e that it could send now. Such a packet would have been
+ * forgotten: only a timer would make the device send it.
  */
 static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 {
@@ -327,8 +327,8 @@ static void check_asleep(struct rn_world *w, struct rn_w_end *e)
 		return;
 	if (has_work(e) && !is_alone(w, e))
 		return;
-	/* The QP has no rate limit. This sets it to "none" again, only to make the
-	 * device look whether the QP has packets to send.
+	/* rn_qp_pace() makes the device look whether the QP has packets to send. The call
+	 * changes nothing else: the QP has no rate limit, and this sets none.
 	 */
 	rn_qp_pace(e->qp, rn_w_local(d), 0, 0);
 	if (rn_dev_transmit(d->dev, rn_w_local(d), RN_TX_WORK, packet, sizeof(packet),

@@ -70,14 +70,16 @@ struct rn_w_slot {
 	/* Number of the only QP that may access the slot; 0: any QP. */
 	uint32_t qpn;
 	uint32_t from, len; /* part of the slot that may be accessed */
-	/* Content that the slot has or will have; for RECV not known yet. */
+	/* Content that the slot has or will have. Not yet known for a slot of kind
+	 * RN_W_RECV.
+	 */
 	uint64_t pattern;
 	uint32_t written; /* number of bytes written; bytes written twice count twice */
 	uint32_t budget;  /* number of bytes that may be written in all */
 	uint32_t users;	  /* number of requests that will still compare the content */
 };
 
-/* A work request with the details that its program needs for the checks. */
+/* A posted work request, with the details that the checks need. */
 struct rn_w_wr {
 	uint64_t id;
 	enum rn_wr_opcode opcode;
@@ -100,7 +102,9 @@ struct rn_w_wr {
 	/* UD: destination and Q_Key. */
 	struct rn_gid dgid;
 	uint32_t dest_qpn, qkey;
-	/* For requests that use or change one of the keys of window.c. */
+	/* @key and @ends_key are for requests that use or change one of the keys of
+	 * window.c.
+	 */
 	uint8_t key; /* enum rn_w_key_kind + 1; 0: none of these keys */
 	bool ends_key, fence;
 	uint32_t rkey;
@@ -140,8 +144,8 @@ struct rn_w_key {
 	bool reads, zero_based;
 	uint32_t uses;	/* number of the peer's requests in progress that use the key */
 	uint32_t count; /* number of keys that were made so far */
-	/* For a region: number of further packets after which it is deregistered; 0: it
-	 * stays.
+	/* For a region that is to be deregistered: number of further packets until then.
+	 * 0: the region stays.
 	 */
 	uint32_t fuse;
 };
@@ -223,16 +227,18 @@ struct rn_w_end {
 	/* Number of atomics posted, and number executed at the peer. */
 	uint64_t atomics_posted, atomics_done;
 	struct rn_w_wr atomic[2 * RN_W_WRS];
-	/* What the packets of this QP show of the state of its requests. */
+	/* This member and the next ones say how far the requests of this QP have come.
+	 * They are learned from packets alone.
+	 */
 	struct rn_psn next_psn; /* first PSN that has not been sent */
 	struct rn_psn arrived;	/* next PSN that the responder can accept */
 	uint32_t started;	/* number of messages whose first packet was sent */
 	/* Newest PSN in an answer; @msn is the MSN of that answer. */
 	struct rn_psn answered;
 	uint32_t msn;
-	/* @taken: the next PSN that the responder accepts (unless it has refused a
-	 * packet by a NAK that the checks have not seen yet). @told: the newest PSN that
-	 * it has acknowledged. @asked: the packet before @taken asks for an
+	/* @taken: the next PSN that the responder accepts (unless it has refused a packet
+	 * by a NAK that the checks have not seen yet). @told: the newest PSN that the
+	 * responder has acknowledged. @asked: the packet before @taken asks for an
 	 * acknowledgement.
 	 */
 	struct rn_psn taken, told;
@@ -241,7 +247,7 @@ struct rn_w_end {
 	uint32_t rnrs; /* number of RNR NAKs that the QP has received */
 	/* When the QP sent its last CNP, by the host's clock; 0: no CNP yet. */
 	rn_ns notified_at;
-	/* A request has arrived when perhaps no receive was posted for it. */
+	/* A request has arrived at a time when perhaps no receive was posted for it. */
 	bool lacked_recv;
 	uint32_t payload[RN_W_PSNS]; /* checksum of the payload of each PSN; 0: none */
 	/* Number of messages that end at or before each PSN. */
@@ -335,8 +341,8 @@ struct rn_world {
 	uint64_t ids;
 	struct rn_random fault_random[RN_PLAN_FAULTS];
 	struct rn_random memory_random, host_random;
-	/* Number of QPs that will find no receive in their SRQ for a datagram that has
-	 * arrived.
+	/* Number of QPs that are to drop the datagram that has arrived, because their SRQ
+	 * has no receive left for it.
 	 */
 	uint32_t due_less;
 	uint32_t mem_waiting; /* number of memory reads and atomics in progress */
@@ -483,7 +489,7 @@ void rn_w_srq_post(struct rn_w_device *d, struct rn_w_srq *s, uint32_t count,
 struct rn_w_wr *rn_w_srq_take(struct rn_w_srq *s, uint64_t id);
 
 /* ------------------------------------------------------------------- work.c */
-/* Returns the entry for the next request of @q, which is to be posted. */
+/* Returns the entry of @q for a request that the caller is about to post. */
 struct rn_w_wr *rn_w_new_wr(struct rn_world *w, struct rn_w_queue *q, uint32_t dir,
 			    const struct rn_w_end *e);
 /* Divides the @len bytes of a slot into one to three SGEs. Returns their number. */
@@ -505,13 +511,13 @@ void rn_w_key_step(struct rn_world *w, struct rn_w_end *e, struct rn_random *r);
  */
 void rn_w_key_tick(struct rn_world *w, struct rn_w_end *e);
 void rn_w_key_changed(struct rn_world *w, struct rn_w_end *e, const struct rn_w_wr *wr);
-/* @wr is about to be posted. If a key of the peer fits it, changes @wr so that it uses
- * that key.
+/* Called when @wr is about to be posted. If a key of the peer is for an operation like
+ * @wr, changes @wr so that it uses that key.
  */
 void rn_w_key_use(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		  struct rn_random *r);
-/* If @e has a region, changes @wr so that its local bytes come from the region, by its
- * key.
+/* If @e has a region, changes @wr so that its local bytes lie in the region and are named
+ * by the region's key.
  */
 void rn_w_key_gather(struct rn_world *w, struct rn_w_end *e, struct rn_w_wr *wr,
 		     struct rn_random *r);
