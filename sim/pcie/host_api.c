@@ -14,7 +14,7 @@
 #include "transport/io/memory/mem_guard.h"
 
 /* Returns true if the simulation with these knobs changes nothing: memory is written as
- * by memcpy(), and the device is described to the program as without the simulation.
+ * by memcpy(), and the device has the same capabilities as without the simulation.
  */
 static bool is_strict(const struct rn_pcie_knobs *k)
 {
@@ -52,8 +52,8 @@ static int api_real_add(rn_iova addr, uint64_t len, rn_iova *alias)
 static int api_region_add(struct rn_host_nic *nic, uint32_t key, rn_iova addr,
 			  uint64_t len, uint32_t access)
 {
-	/* If the program has installed a SIGSEGV handler of its own meanwhile, puts the
-	 * library's handler in front of it again.
+	/* The program may have installed a SIGSEGV handler since the last call. This puts
+	 * the library's handler in front of it again.
 	 */
 	(void)rn_guard_install();
 	if (rn_cuda_is_alias(addr))

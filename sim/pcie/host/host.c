@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.c - the PCIe hierarchy of this process: its fabric, its lock, the payloads of TLPs
- * and what TLPs do.
+/* host.c - the PCIe hierarchy of this process: its fabric, its lock, the payloads of
+ * TLPs, and what is done when a TLP reaches the end of its route.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,15 +12,17 @@
 #include "transport/io/memory/mem_guard.h"
 
 enum {
-	/* Number of choices that the driver makes for each TLP that is issued. Two
-	 * choices move one TLP through its queues. The random driver stalls queues most
-	 * of the time, so it makes one more choice for each TLPS_PER_STEP TLPs in
-	 * flight. Then some hundreds of TLPs stay in flight.
+	/* Number of times that the fabric's driver is asked to choose a TLP to move, for
+	 * each TLP that is issued. Two choices move one TLP through its queues. The
+	 * random driver stalls queues most of the time, so it is asked once more for each
+	 * TLPS_PER_STEP TLPs in flight. Then no more than some hundreds of TLPs stay in
+	 * flight.
 	 */
 	STEPS_PER_ISSUE = 2,
 	TLPS_PER_STEP = 16,
-	/* Additional slots for TLPs that the callbacks of other TLPs issue. Such TLPs are
-	 * performed at once.
+	/* Additional slots for TLPs that are issued while another TLP is performed, by
+	 * its callbacks. Such a TLP is performed at once, even if RN_HOST_TLPS others are
+	 * in flight.
 	 */
 	SLOTS_SPARE = 64,
 	STARTS_MAX = 2,
@@ -44,9 +46,10 @@ static __thread bool locked __attribute__((tls_model("initial-exec")));
 static __thread bool polling __attribute__((tls_model("initial-exec")));
 
 /* ----------------------------------------- slots for the payloads of TLPs */
-/* Allocates slots for @count TLPs, each with room for a payload of @bytes. Slots are not
- * allocated later, because their pages could lie at an address that the program has
- * registered and then unmapped, and late writes would damage them. Returns 0 or -ENOMEM.
+/* Allocates slots for @count TLPs, each with room for a payload of @bytes. All slots are
+ * allocated before the first TLP is issued: pages allocated later could lie at an address
+ * that the program has registered and then unmapped, and late writes to that address
+ * would damage the slots. Returns 0 or -ENOMEM.
  */
 static int make_slots(struct rn_host *h, uint32_t count, uint32_t bytes)
 {
@@ -107,9 +110,9 @@ bool rn_host_is_forked(void)
 	return forked;
 }
 
-/* Returns the maximum length of one write TLP in bytes. A NIC writes one granule at
- * most, or up to a page if a hook lets a TLP cross granule boundaries
- * (rn_host_hooks.joins). A drive writes max_payload bytes at most.
+/* Returns the maximum length of one write TLP in bytes. A write of a NIC has one granule
+ * at most, or up to a page if a hook lets a TLP cross granule boundaries
+ * (rn_host_hooks.joins). A write of a simulated drive has max_payload bytes at most.
  */
 static uint32_t payload_max(const struct rn_host *h, const struct rn_pcie_knobs *k)
 {
@@ -299,7 +302,7 @@ bool rn_host_is_polling(void)
 	return polling;
 }
 
-/* Returns the time in ns. The clock is read once while the lock is held. */
+/* Returns the time in ns. The clock is read only once each time that the lock is held. */
 static uint64_t now_of(struct rn_host *h)
 {
 	if (!h->now)
@@ -311,7 +314,9 @@ void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks)
 {
 	assert(h->hook_count < RN_HOST_HOOKS_MAX);
 	h->hooks[h->hook_count++] = hooks;
-	/* If this fails for lack of memory, a write is cut into shorter TLPs. */
+	/* If there is no memory for larger slots, the old ones are kept, and a write is
+	 * cut into shorter TLPs.
+	 */
 	if (payload_max(h, &h->knobs) > h->large_bytes && rn_fabric_count(h->fabric) == 0)
 		(void)make_slots(h, h->slot_count, payload_max(h, &h->knobs));
 }

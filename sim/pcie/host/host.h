@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host.h - the PCIe hierarchy of this process, inside librocin-gpu.so.
  *
- * host.c		the fabric, its lock, the payloads of TLPs and what TLPs do
- * host_bus.c		the thread that bounds how long a TLP is held
- * host_memory.c	finds the memory behind an address
- * host_access.c	accesses of NICs: the functions of rn_mem_ops, results for devices
- * host_nic.c		NICs: attaching, and what makes their TLPs arrive
- * host_dm.c		memory on a NIC
- * host_fetch.c		doorbells, and what NICs read for themselves: WQEs, translations
- * host_replay.c	records the choices of the fabric's driver, and repeats them
- * host_trace.c		the functions of rocin/pcie.h
+ * host.c the fabric, its lock, the payloads of TLPs and what TLPs do host_bus.c the
+ * thread that bounds how long a TLP is held host_memory.c finds the memory behind an
+ * address host_access.c accesses of NICs: the functions of rn_mem_ops, results for
+ * devices host_nic.c NICs: attaching, and forcing their TLPs when the program waits
+ * host_dm.c memory on a NIC host_fetch.c doorbells, and what NICs read for themselves:
+ * WQEs, translations host_replay.c records the choices of the fabric's driver, and
+ * repeats them host_trace.c the functions of rocin/pcie.h
  *
  * The folders ../page, ../gpu, ../sanitizer and ../storage build on this one, each also
  * on the folders named before it; ../host_api.c has the table of functions for devices.
@@ -29,7 +27,7 @@
 
 enum {
 	/* Number of TLPs that can be in flight at the same time. When one more is issued,
-	 * the oldest one is forced to the end of its route.
+	 * the oldest one is forced, that is moved to the end of its route at once.
 	 */
 	RN_HOST_TLPS = 4096,
 };
@@ -64,8 +62,8 @@ void rn_host_unlock(struct rn_host *h);
  */
 bool rn_host_is_locked_by_me(const struct rn_host *h);
 
-/* Returns true if the simulation changes nothing (place=now): each TLP is performed
- * at once.
+/* Returns true if the knob place=now turns the simulation off: each TLP is performed at
+ * once, as by memcpy().
  */
 bool rn_host_is_off(const struct rn_host *h);
 const struct rn_pcie_knobs *rn_host_knobs(const struct rn_host *h);
@@ -96,7 +94,7 @@ int rn_host_issue(struct rn_host *h, struct rn_tlp *tlp, void *bytes,
 		  void *arg);
 
 /* Issues a read or an AtomicOp and forces it, for a caller that needs the result at once.
- * Returns 0, or -EFAULT on any error.
+ * For a write, returns when it has arrived. Returns 0, or -EFAULT on any error.
  */
 int rn_host_ask(struct rn_host *h, struct rn_tlp *tlp, void *bytes);
 
@@ -105,9 +103,9 @@ struct rn_host_atomic {
 	uint64_t found;
 };
 
-/* Force TLPs to arrive now, each with all TLPs that it must not pass. rn_host_force():
- * the TLP at @index. rn_host_force_if(): all TLPs that @match accepts.
- * rn_host_force_all(): all TLPs in flight.
+/* Force TLPs: move them to the end of their route now, each together with all TLPs that
+ * it must not pass. rn_host_force(): the TLP at @index. rn_host_force_if(): all TLPs that
+ * @match accepts. rn_host_force_all(): all TLPs in flight.
  */
 void rn_host_force(struct rn_host *h, unsigned index);
 void rn_host_force_if(struct rn_host *h,
@@ -115,17 +113,18 @@ void rn_host_force_if(struct rn_host *h,
 		      const void *arg);
 void rn_host_force_all(struct rn_host *h);
 
-/* Tells the hooks (the sanitizer) that all writes to the range are visible now. The
+/* Tells the hooks (the sanitizer) that all writes to the range have become visible. The
  * caller has forced all TLPs to the range before. Used for bounce buffers and in tests.
  */
 void rn_host_tell_emptied(struct rn_host *h, rn_iova addr, uint64_t len);
 
 /* Waits for @cond until the time @until of CLOCK_MONOTONIC; RN_NEVER: without a limit.
- * Returns false when the time is over. The implementation must not use
- * pthread_cond_wait(): the library exports one of its own (../page/page_calls.c), so its
- * calls have no symbol version. In a plugin such a call reaches the oldest version in the
- * C library, which only functions of the same version can wake. pthread_cond_clockwait()
- * has only one version.
+ * Returns false when the time is over. The implementation must not call
+ * pthread_cond_wait(): this library exports a wrapper of that name
+ * (../page/page_calls.c), so its own calls have no symbol version. If the library is
+ * loaded by a plugin, such a call reaches the oldest version of the function in the C
+ * library, and pthread_cond_signal() of the newest version does not wake it.
+ * pthread_cond_clockwait() has only one version.
  */
 bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until);
 
@@ -134,11 +133,11 @@ bool rn_host_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, rn_ns until)
  */
 void rn_host_settle(struct rn_host *h);
 
-/* Both functions force all TLPs that read or write the region @r to arrive now. */
+/* Forces all TLPs that read or write the region @r (rn_host_force()). */
 struct rn_host_region;
 void rn_host_force_region(struct rn_host *h, const struct rn_host_region *r);
 
-/* Lets the driver move up to @moves TLPs. */
+/* Lets the fabric's driver move up to @moves TLPs. */
 void rn_host_step(struct rn_host *h, unsigned moves);
 
 /* ------------------------------------------------------------ host_memory.c */
@@ -147,7 +146,7 @@ void rn_host_step(struct rn_host *h, unsigned moves);
  */
 struct rn_host_region {
 	struct rn_host_region *next;
-	/* Address of the first byte. NICs and the CPU use the same address. */
+	/* Address of the first byte. It is the same for NICs and for the CPU. */
 	rn_iova addr;
 	uint64_t len;
 	unsigned target; /* agent (enum rn_agent) whose memory this is */
@@ -201,39 +200,40 @@ struct rn_host_hooks {
 	 */
 	bool (*access)(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 		       bool to_store);
-	/* Returns true if the page that contains @addr is mapped, but the part of the
-	 * library that owns these hooks has taken the program's rights to it. Devices
-	 * can write to such a page. May be NULL.
+	/* Returns true if the page that contains @addr is mapped, but the program may not
+	 * access it now, because the part of the library that owns these hooks has closed
+	 * it (../page). Devices can write to such a page. May be NULL.
 	 */
 	bool (*is_closed)(struct rn_host *h, rn_iova addr);
 	/* Called when the simulation itself is about to access memory [addr, addr +
 	 * len).
 	 */
 	void (*touching)(struct rn_host *h, rn_iova addr, uint64_t len, bool to_store);
-	/* Called after the access that touching() announced, if the memory belongs to no
-	 * region.
+	/* Called after the access that touching() announced, unless the memory belongs to
+	 * a region (struct rn_host_region).
 	 */
 	void (*touched)(struct rn_host *h, rn_iova addr, uint64_t len);
 	/* Called when no TLP of QP @qpn of NIC @agent is in flight any more, because the
-	 * QP was drained or destroyed. @qpn 0: all QPs of the NIC. Afterwards the QP
-	 * numbers its messages from the beginning again.
+	 * QP was drained or destroyed. @qpn 0: all QPs of the NIC. From then on, the
+	 * numbers of the QP's messages (rn_tlp.msg) start at the beginning again.
 	 */
 	void (*drained)(struct rn_host *h, unsigned agent, uint32_t qpn);
-	/* Called with the knob ack=placed, before NIC @agent acknowledges the data that
-	 * QP @qpn has received. The callback must store what it still withholds of that
-	 * data.
+	/* Called if the knob ack=placed is set, before NIC @agent acknowledges the data
+	 * that QP @qpn has received. If the callback still withholds writes of that data
+	 * (withholds()), it must store their bytes now.
 	 */
 	void (*placed)(struct rn_host *h, unsigned agent, uint32_t qpn);
-	/* Called when a flush of the program does not issue its read @flush, because the
-	 * simulated GPUs make writes visible in order to all agents in @scope (a value
-	 * of rn_pcie_knobs.gpu_ordering). On machines with other GPUs the program may
-	 * need this read.
+	/* Called instead of issuing @flush, the read by which the program flushes writes
+	 * to GPU memory. The read is not needed here: the simulated GPUs make writes
+	 * visible in order to all agents in @scope (a value of
+	 * rn_pcie_knobs.gpu_ordering). On machines with other GPUs the program may need
+	 * it.
 	 */
 	void (*flush_skipped)(struct rn_host *h, const struct rn_tlp *flush,
 			      unsigned scope);
 	/* Called for a write, after issued(). Returns true if the callback withholds the
-	 * write. Then the write does not go through the fabric, and the part that
-	 * withholds it must call rn_host_end_withheld() for it later.
+	 * write. Then the write does not go through the fabric, and the owner of the
+	 * callback must call rn_host_end_withheld() for it later.
 	 */
 	bool (*withholds)(struct rn_host *h, const struct rn_tlp *tlp);
 	/* Returns true if the TLP must be performed as soon as it is issued, together
@@ -284,8 +284,9 @@ void rn_host_add_hooks(struct rn_host *h, const struct rn_host_hooks *hooks);
 void rn_host_at_start(void (*start)(struct rn_host *h));
 
 /* Says whether this thread is in a loop that reads a memory location until it has a
- * certain value. The sanitizer does not report such reads. Calls do not nest. Any thread
- * may call this, without a lock.
+ * certain value. The sanitizer does not report such reads. Every call with true must be
+ * followed by one with false, before the next one with true. Any thread may call this,
+ * without a lock.
  */
 void rn_host_set_polling(bool is_polling);
 bool rn_host_is_polling(void);

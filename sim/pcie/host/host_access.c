@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host_access.c - accesses of NICs to memory: the functions of rn_mem_ops, which turn
- * accesses into TLPs, and the results that devices collect.
+ * accesses into TLPs, and the results of these accesses, which devices collect.
  *
  * A write is cut into TLPs at granule boundaries, because each granule may become visible
- * at another time. A read is cut there, too, but into READ_PIECES pieces at most: it
- * matters less that the bytes of a read are read at different times.
+ * at another time. A read is cut at granule boundaries, too, but into READ_PIECES pieces
+ * at most: that the bytes of a read are read at different times matters less.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,25 +19,25 @@ enum {
 	WORD = 8,
 	OPS_PER_BLOCK = 64,
 	/* When the program has polled this often in a row without finding a completion,
-	 * it is taken to be waiting for one.
+	 * it counts as waiting for one.
 	 */
 	POSTPONED_POLLS = 64,
 };
 
-/* A read is postponed until the program waits. These bounds limit the time, because a
- * program may wait without polling, and peers in other processes wait, too. A postponed
- * read is performed when @least ns have passed and the bus thread has had @turns turns
- * since. @least is no longer than the default of the knob hold, because each message
- * causes reads. The turns are there for busy machines, where the threads of the program
- * may not have run in that time: the bus thread gets as many turns as they do. After
- * @most ns the read is performed in any case.
+/* A read that a hook postpones is performed when the program waits for something. But a
+ * program may wait without polling, and peers in other processes wait, too, so the time
+ * is limited. The read is performed when at least @least ns have passed and the bus
+ * thread has had @turns turns since. @least is no longer than the default of the knob
+ * hold, because each message causes reads. The turns count on busy machines, where the
+ * program's threads may not have run in that time: the bus thread has run no more often
+ * than they have. After @most ns the read is performed in any case.
  */
 static const struct {
 	rn_ns least, most;
 	unsigned turns; /* number of turns of the bus thread */
 } bounds = { .least = RN_MSEC(2), .most = RN_MSEC(20), .turns = 8 };
 
-/* Lock of a word in memory while the NIC performs an atomic on it. */
+/* Lock of a word in memory, held while the NIC performs an atomic on the word. */
 struct rn_nic_lock {
 	struct rn_nic_lock *next;
 	struct rn_host_nic *nic;
@@ -115,8 +115,8 @@ static enum rn_mem_result op_begun(struct rn_nic_op *op)
 }
 
 /* Decrements @op->left, and ends the operation when that is 0. Called when a TLP of the
- * operation has completed, and when the operation no longer waits for a lock or is no
- * longer postponed.
+ * operation has completed, and when the operation stops waiting for a lock or being
+ * postponed.
  */
 static void op_ended(struct rn_nic_op *op)
 {
@@ -148,7 +148,9 @@ static bool is_relaxed(const struct rn_pcie_knobs *k, struct rn_mem_attr attr)
 	return false;
 }
 
-/* Returns a TLP with those fields filled in that do not depend on the address. */
+/* Returns a TLP whose header is filled in, except for the fields that depend on the
+ * address.
+ */
 static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 				struct rn_mem_attr attr)
 {
@@ -157,8 +159,8 @@ static struct rn_tlp tlp_header(const struct rn_host_nic *nic, unsigned kind,
 		.kind = (uint8_t)kind,
 		.requester = (uint8_t)rn_nic_agent(nic),
 		.stream = attr.qpn,
-		/* Requests sent and requests received are numbered separately, so the top
-		 * bit tells these numbers apart.
+		/* A NIC numbers the requests that it sends and those that it receives
+		 * separately. The top bit tells equal numbers apart.
 		 */
 		.msg = attr.msg | (attr.flags & RN_MEM_RESPONSE ? UINT32_C(1) << 31 : 0),
 	};
@@ -194,8 +196,8 @@ static uint32_t to_boundary(rn_iova addr, uint32_t size)
 }
 
 /* ---------------------------------------------------------- writes of a NIC */
-/* Tests whether the word around @addr can be written: adds 0 to it atomically, which no
- * other thread notices.
+/* Tests whether the word around @addr can be written, by an atomic addition of 0. This
+ * does not change the word, whatever other threads write to it meanwhile.
  */
 static bool is_writable(struct rn_host *h, rn_iova addr)
 {
@@ -203,8 +205,9 @@ static bool is_writable(struct rn_host *h, rn_iova addr)
 		.req = { .op = RN_MEM_FETCH_ADD, .dst = addr & ~(rn_iova)(WORD - 1) },
 	};
 
-	/* The hooks are asked first, because opening a closed page and closing it again
-	 * takes longer than the rest of a write.
+	/* The hooks are asked first. If a hook has closed the page, the page can be
+	 * written; the test below would have to open and close it, which takes longer
+	 * than the rest of a write.
 	 */
 	for (unsigned i = 0; i < h->hook_count; i++)
 		if (h->hooks[i]->is_closed && h->hooks[i]->is_closed(h, addr))
@@ -234,8 +237,8 @@ static bool is_joined(struct rn_host *h, const struct rn_tlp *tlp)
 }
 
 /* Returns the length in bytes of the next TLP of a write, which is cut at granule
- * boundaries. @left: number of bytes still to be written. @to_end: number of bytes up to
- * the end of this memory.
+ * boundaries. @left: number of bytes still to be written. @to_end: number of bytes from
+ * @addr to the end of the memory of this agent.
  */
 static uint32_t write_piece(const struct rn_pcie_knobs *k, rn_iova addr, uint32_t left,
 			    uint32_t to_end)
@@ -265,7 +268,8 @@ static uint32_t joined_piece(const struct rn_host *h, rn_iova addr, uint32_t lef
 	return len < left ? len : left;
 }
 
-/* Issues the write of a CQE as one TLP, so that the CQE becomes visible as a whole. */
+/* Issues the write of a CQE. It is one TLP, so that the CQE becomes visible as a whole.
+ */
 static enum rn_mem_result write_cqe(struct rn_host_nic *nic, struct rn_tlp *tlp,
 				    rn_iova dst, const void *src, uint32_t len)
 {
@@ -360,8 +364,8 @@ static bool send_for(struct rn_nic_op *op, struct rn_tlp *tlp, void *bytes,
 }
 
 /* Returns the size in bytes of the pieces into which a read is cut: a power of two, at
- * least a granule. A read that is performed at once is cut only at page boundaries, and
- * all of its bytes are read at the same time.
+ * least a granule. If a hook wants the read to be performed at once, all of its bytes are
+ * read at the same time; then it is cut only at page boundaries.
  */
 static uint32_t read_size(struct rn_host *h, const struct rn_tlp *tlp, uint32_t len)
 {
@@ -418,9 +422,9 @@ static struct rn_nic_lock *find_lock(const struct rn_host_nic *nic, rn_iova addr
 	return l;
 }
 
-/* Locks the word that the atomic @op accesses. Returns the lock, or NULL in two cases:
- * @op has to wait for the lock; or there is no memory for a lock, and op->result is
- * RN_MEM_FAULT.
+/* Locks the word that the atomic @op accesses. Returns the lock. Returns NULL if @op has
+ * to wait until another atomic releases the lock, or if there is no memory for a lock
+ * (then op->result is RN_MEM_FAULT).
  */
 static struct rn_nic_lock *lock_word(struct rn_nic_op *op)
 {
@@ -475,16 +479,16 @@ static void unlock_word(struct rn_nic_lock *l)
 static void locked_written(void *arg, const struct rn_tlp *tlp, enum rn_mem_result result)
 {
 	(void)tlp;
-	/* @result can be ignored: an error has been counted where it occurred, and the
-	 * word could be read before, so this write to it succeeds.
+	/* @result need not be looked at. An error has been counted where it occurred; and
+	 * since the NIC could read the word, it can also write it.
 	 */
 	(void)result;
 	unlock_word(arg);
 }
 
-/* Called with the value that the NIC has read after it locked the word for an atomic.
- * Computes the new value and issues the write. The lock is released when the write has
- * been performed. That is later than necessary, but legal.
+/* Called when the NIC has locked the word for an atomic and then read it. Computes the
+ * new value and issues the write. The lock is released only when the write has been
+ * performed. A NIC could release it earlier, but need not.
  */
 static void locked_read(void *arg, const struct rn_tlp *request,
 			enum rn_mem_result result)
@@ -498,8 +502,8 @@ static void locked_read(void *arg, const struct rn_tlp *request,
 	assert(l);
 	tlp.flags = (uint8_t)((tlp.flags & RN_TLP_IDO) | RN_TLP_LOCK);
 	tlp.tag = RN_HOST_TAG_LOCKED;
-	/* @request is the completion of the read. Its requester is the agent that owns
-	 * the word, so that agent is the target of the write.
+	/* @request is the completion of the read. Its sender is the agent that owns the
+	 * word, so the write goes to that agent.
 	 */
 	tlp.target = request->requester;
 	tlp.addr = op->atomic.req.dst;
@@ -574,9 +578,9 @@ static void begin_atomic(struct rn_nic_op *op)
 }
 
 /* -------------------------------------------------------- postponed reads */
-/* Returns true if a hook postpones the read until the program waits for something. It
- * may, because a program cannot tell when a NIC reads the source of a request or serves
- * a READ.
+/* Returns true if a hook postpones the read until the program waits for something. That
+ * is allowed, because a program cannot tell when a NIC reads the source of a request or
+ * the memory for the response to a READ.
  */
 static bool is_postponed(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -627,9 +631,9 @@ static void resume_reads_of(struct rn_host *h, const struct rn_nic_op *newest)
 	}
 }
 
-/* Called when the program waits for completions. Performs the postponed reads of one QP:
- * the one whose read was postponed last. A program that waits for one QP need not wait
- * for the others yet.
+/* Called when the program waits for completions. Performs the postponed reads of only one
+ * QP, that of the newest postponed read: the program may be waiting for this QP alone,
+ * and then the reads of other QPs can stay postponed.
  */
 static void resume_newest_reads(struct rn_host *h)
 {
@@ -713,8 +717,8 @@ static enum rn_mem_result nic_atomic(void *ctx, const struct rn_mem_atomic_req *
 	if (rn_host_is_forked())
 		return RN_MEM_FAULT;
 	rn_host_lock(nic->host);
-	/* This counts as an event even if no TLP is issued, because the atomic may have
-	 * to wait for a lock.
+	/* Beginning an atomic counts as an event of a recording even if no TLP is issued,
+	 * because the atomic may have to wait for a lock.
 	 */
 	rn_host_event(nic->host);
 	op = take_op(nic, attr.qpn, tag);
@@ -788,8 +792,8 @@ unsigned rn_host_collect(struct rn_host_nic *nic,
 		return 0;
 	rn_host_lock(nic->host);
 	if (nic->host->tape.is_on)
-		/* This counts as an event, because the device now learns which operations
-		 * have ended, and may act on that.
+		/* Collecting results counts as an event of a recording, because the
+		 * device now learns which operations have ended, and may act on that.
 		 */
 		rn_host_event(nic->host);
 	list = take_ended(nic);

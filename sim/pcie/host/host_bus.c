@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_bus.c - the bus thread, which moves TLPs when no call of the program does, and
- * bounds how long a TLP is held.
+/* host_bus.c - the bus thread. It moves TLPs when no call of the program does, and limits
+ * how long a TLP is held in its queues.
  *
- * A program that polls memory makes no calls. It must see each write at most hold_ns
- * after it was issued. The adversarial driver would hold all TLPs for this long and then
- * let them go at once, so that no reordering could be seen. So when the oldest TLP has
- * been held for half of the bound, single TLPs are forced early ("leaked"), the youngest
- * and the oldest in turn: the last bytes of a message arrive, then the first ones, while
- * the middle is still missing. With hold=inf the thread moves TLPs only while somebody
- * waits for one (rn_tlp_is_wanted()). With hold=event the writes that the sanitizer
- * withholds never come here; the others are held for the default bound.
+ * A program that waits by reading memory makes no calls. It must see each write at most
+ * hold_ns (the bound) after the write was issued. The adversarial driver would hold all
+ * TLPs for this long and then let them go at once, so that no reordering could be seen.
+ * So when the oldest TLP has been held for half of the bound, single TLPs are forced
+ * early ("leaked"), the youngest and the oldest in turn: the last bytes of a message
+ * arrive, then the first ones, while the middle is still missing. With hold=inf the
+ * thread moves TLPs only while somebody waits for one (rn_tlp_is_wanted()). With
+ * hold=event the sanitizer withholds writes, which then do not enter the queues; other
+ * TLPs are held for the default bound.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,23 +21,23 @@
 #include "host_internal.h"
 
 enum {
-	/* How often the thread runs while an agent or the program waits for a TLP, in
-	 * ns.
+	/* Time in ns from one turn of the thread to the next while an agent or the
+	 * program waits for a TLP.
 	 */
 	TICK_NS = 50 * 1000,
 	STEPS_PER_TICK = 32,
-	/* Maximum number of TLPs that are forced early during one holding time (bound).
+	/* Maximum number of TLPs that are leaked, that is forced early, within one bound.
 	 */
 	LEAKS = 64,
 	STACK = 128 * 1024,
-	/* Completion entries are held no longer than this, even if hold is longer,
-	 * because a program that sleeps until a completion arrives does not poll. In ns;
-	 * the value is the default of hold.
+	/* CQEs are held no longer than this, in ns, even if hold is longer: a program
+	 * that sleeps until a completion arrives does not poll. The value is the default
+	 * of hold.
 	 */
 	ENTRY_WAIT_NS = 2 * 1000 * 1000,
 };
 
-/* Returns the time in ns for which a TLP may be held (the bound); 0: without limit. */
+/* Returns the bound, the time in ns for which a TLP may be held; 0: no limit. */
 static uint64_t bound_ns(const struct rn_pcie_knobs *k)
 {
 	return k->hold_ns == RN_PCIE_HOLD_EVENT ? ENTRY_WAIT_NS : k->hold_ns;
@@ -57,8 +58,8 @@ static uint32_t polls_of(struct rn_host *h, const struct rn_tlp *tlp)
 	return most;
 }
 
-/* Returns true if the TLP has been held for 1/@part of the time, or of the number of
- * empty polls, that the knobs allow (hold, hold.polls).
+/* Returns true if the TLP has been held for 1/@part of what the knobs allow: of the time
+ * (hold) or of the number of empty polls (hold.polls).
  */
 static bool is_held(struct rn_host *h, const struct rn_tlp *tlp, rn_ns now, unsigned part)
 {
@@ -78,8 +79,9 @@ static bool is_leak_due(struct rn_host *h, rn_ns now)
 	return bound_ns(k) && now && now - h->leaked_at >= (rn_ns)(bound_ns(k) / LEAKS);
 }
 
-/* Returns the youngest write of data, or the youngest TLP if there is none. A CQE is
- * returned only then, because forcing a CQE would push all data in front of it.
+/* Returns the youngest write of data. Returns the youngest TLP, which may be a CQE, only
+ * if no data is in flight: forcing a CQE would push all data in front of it to memory,
+ * too.
  */
 static unsigned youngest_data(const struct rn_fabric *f)
 {
@@ -110,8 +112,8 @@ void rn_host_release(struct rn_host *h, rn_ns now)
 	unsigned oldest;
 
 	if (h->tape.is_replaying)
-		/* Replayed choices include the TLPs that were forced in the recorded
-		 * run.
+		/* The recorded choices that are repeated include the TLPs that were
+		 * forced in the recorded run.
 		 */
 		return;
 	while ((oldest = rn_fabric_oldest(h->fabric)) != RN_TLP_NONE &&
@@ -132,8 +134,8 @@ bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now)
 }
 
 /* ------------------------------------------------------- the bus thread */
-/* Returns true if the bus thread may move TLPs because time has passed: if a TLP may be
- * held only for a certain time, or if somebody waits for a TLP.
+/* Returns true if the bus thread may move TLPs because time has passed. It may if the
+ * time for which a TLP is held is limited, or if somebody waits for a TLP.
  */
 static bool does_time_move(const struct rn_host *h)
 {
@@ -255,14 +257,14 @@ void rn_host_bus_start(struct rn_host *h)
 
 static void wake_bus(struct rn_host *h)
 {
-	/* cleared here, so that the sleeping thread is signalled only once */
+	/* cleared here, so that the thread is signalled only once while it sleeps */
 	h->bus_is_asleep = false;
 	pthread_cond_signal(&h->bus_work);
 }
 
-/* Wakes the thread if it sleeps until it is signalled, and if an agent or the program
- * waits for a TLP while the thread would sleep for longer than TICK_NS. Other TLPs can
- * wait until the thread wakes by itself.
+/* Wakes the thread if its sleep is too long: it sleeps until it is signalled, or, while
+ * an agent or the program waits for a TLP, for longer than TICK_NS. A TLP for which
+ * nobody waits stays until the thread wakes by itself.
  */
 void rn_host_bus_poke(struct rn_host *h)
 {

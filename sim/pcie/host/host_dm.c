@@ -50,8 +50,8 @@ static void write_performed(void *arg, const struct rn_tlp *tlp,
 	struct rn_host_nic *nic = arg;
 
 	(void)tlp;
-	/* Errors have been counted where they occurred, and nothing waits for this
-	 * result.
+	/* @result need not be looked at: an error has been counted where it occurred, and
+	 * the CPU does not learn what becomes of a posted write.
 	 */
 	(void)result;
 	atomic_fetch_sub(&nic->dm_writes, 1);
@@ -116,7 +116,9 @@ void rn_host_doorbell(struct rn_host_nic *nic)
 {
 	unsigned agent = rn_nic_agent(nic);
 
-	/* A relaxed load is enough, because only this thread's own writes matter. */
+	/* A relaxed load is enough: only writes that this thread has issued matter here,
+	 * and a thread sees its own changes of the counter.
+	 */
 	if (atomic_load_explicit(&nic->dm_writes, memory_order_relaxed) == 0)
 		return;
 	rn_host_lock(nic->host);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_fetch.c - what a NIC reads on its own account: the WQEs behind a doorbell
- * (nic.wqe), and translations of the addresses that it accesses (mtt.cache).
+/* host_fetch.c - what a NIC reads on its own account: after a doorbell the WQEs (knob
+ * nic.wqe), and translations of the addresses that it accesses (knob mtt.cache).
  *
- * A doorbell is a posted write of the CPU to a register of the NIC. Behind it the NIC
- * reads the WQEs from the send queue or receive queue, line by line, unless the doorbell
- * has brought the only request along (BlueFlame). Doorbell and reads have ended when the
- * call returns: a verbs call has written the WQEs itself, so no program could notice a
- * later read.
+ * A doorbell is a posted write of the CPU to a register of the NIC. When it has arrived,
+ * the NIC reads the WQEs from the send queue or receive queue, line by line. If there is
+ * only one request, the doorbell may carry its WQE, and nothing is read (BlueFlame). When
+ * the verbs call returns, the doorbell has arrived and the reads have been performed. The
+ * program could not notice if they were performed later, because the verbs call, not the
+ * program, has written the WQEs.
  *
- * A program may also ring for a send queue of its own (rn_pcie_ring()) and let the NIC
- * read what is in it (rn_pcie_fetch()). These calls do not wait: a doorbell or fetch ends
- * when its TLPs end. Litmus tests below the level of verbs use them.
+ * A program may also ring the doorbell of a send queue that it keeps itself
+ * (rn_pcie_ring()), and let the NIC read what is in the queue (rn_pcie_fetch()). These
+ * calls do not wait: they return at once, and the doorbell or the fetch has ended when
+ * its TLPs have ended. Litmus tests below the level of verbs use them.
  *
- * A NIC accesses memory by addresses that it translates page by page. It keeps some
- * translations, each in the one place of its cache that the page number determines
- * (direct mapping), and reads the others from a table in host memory before it accesses
- * the page. If the tables form a tree (mtt.table), the NIC first reads the address of the
- * page table, unless it keeps that, too.
+ * A NIC accesses memory by addresses that it translates page by page. It has a cache of
+ * translations with direct mapping: the page number determines the one place where a
+ * translation can be. A translation that is not in the cache is read from a table in host
+ * memory before the page is accessed. If the tables form a tree (knob mtt.table), the NIC
+ * first reads the address of the page table, unless it has that in another cache.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +28,8 @@
 
 enum {
 	PAGE = 4096,
-	/* Number of bytes of a WQE that a NIC reads at once, and that a CPU writes at
-	 * once.
+	/* Number of bytes of a WQE that a NIC reads by one TLP, and that a CPU writes by
+	 * one.
 	 */
 	LINE = 64,
 };
@@ -121,8 +123,8 @@ static rn_ns translate(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 	const struct rn_host_region *r = rn_host_region_of(nic->host, addr);
 	rn_ns cost = 0;
 
-	/* Accesses to the NIC's own memory need no translation, as they do not cross
-	 * PCIe.
+	/* Accesses to the NIC's own memory do not cross PCIe, so they need no
+	 * translation.
 	 */
 	if (k->mtt_cache == 0 || (r && r->target == rn_nic_agent(nic)))
 		return 0;
@@ -161,8 +163,8 @@ static void spend(rn_ns cost)
 		;
 }
 
-/* Called when a device is about to access [@addr, @addr + @len). If the knobs say so,
- * lets the NIC read the translations of these addresses first.
+/* Called when a NIC is about to access [@addr, @addr + @len). If the knobs say that NICs
+ * read translations, lets the NIC read those of these addresses first.
  */
 static void prepare(struct rn_host_nic *nic, rn_iova addr, uint64_t len)
 {
@@ -220,8 +222,8 @@ static struct rn_tlp bell_header(const struct rn_host_nic *nic, uint32_t qpn)
 	};
 }
 
-/* Issues the writes of a doorbell of @len bytes, in pieces of LINE bytes, as a
- * write-combining buffer sends them. rn_host_ask() returns when a write is at the NIC.
+/* Sends a doorbell of @len bytes as writes of up to LINE bytes each, as a write-combining
+ * buffer does. Each write has arrived at the NIC when rn_host_ask() returns.
  */
 static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *bytes,
 		      uint32_t len)
@@ -236,7 +238,9 @@ static void send_bell(struct rn_host_nic *nic, uint32_t qpn, const uint8_t *byte
 	}
 }
 
-/* Sends a doorbell that carries the WQE (BlueFlame). */
+/* Sends a doorbell that carries a whole WQE (BlueFlame), so that the NIC need not read
+ * it.
+ */
 static void carry_wqe(struct rn_host_nic *nic, uint32_t qpn,
 		      const struct rn_host_range *wqe)
 {
@@ -294,7 +298,9 @@ void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell)
 }
 
 /* -------------------------------------------------- send queues of the program */
-/* A call of rn_pcie_ring() or rn_pcie_fetch() whose TLPs are in flight. */
+/* A doorbell or fetch that a call of rn_pcie_ring() or rn_pcie_fetch() has begun, and
+ * whose TLPs have not all ended.
+ */
 struct task {
 	struct rn_pcie_end end;
 	unsigned left; /* number of TLPs in flight, plus one until all have been issued */
@@ -338,8 +344,8 @@ static struct task *new_task(struct rn_pcie_end end)
 	return t;
 }
 
-/* Takes the host lock and returns NIC @number. Returns NULL, without the lock, if there
- * is no such NIC.
+/* Takes the host lock and returns NIC @number. If there is no such NIC, returns NULL, and
+ * the lock is not taken.
  */
 static struct rn_host_nic *lock_nic(int number)
 {

@@ -12,9 +12,10 @@ enum {
 	 * payload has a buffer in rn_host.large.
 	 */
 	RN_HOST_INLINE = 64,
-	/* Number of counters that count empty polls of CQ rings. A hash of the ring
-	 * selects the counter. Rings that share one count together, so a TLP may be
-	 * released after fewer polls than the knob hold.polls says, never after more.
+	/* Number of counters of empty polls. A hash of the address of a CQ ring selects
+	 * the counter for this ring. If two rings share a counter, polls of both count.
+	 * So a TLP may be released after fewer polls of its ring than the knob hold.polls
+	 * says, never after more.
 	 */
 	RN_HOST_RINGS = 16,
 };
@@ -28,10 +29,10 @@ struct rn_host_slot {
 	uint8_t bytes[RN_HOST_INLINE];
 };
 
-/* State of the recording (record=FILE) and of the replay (driver=replay) of choices. */
+/* State of a recording of choices (record=FILE) or of their replay (driver=replay). */
 struct rn_host_tape {
-	/* Number of events so far, that is of calls of the program that issue or
-	 * move TLPs.
+	/* Number of events so far. An event is a call of the program that issues or moves
+	 * TLPs.
 	 */
 	uint64_t events;
 	int fd; /* file that the choices are recorded to, or -1 */
@@ -42,7 +43,9 @@ struct rn_host_tape {
 
 	bool is_on; /* true if recording or replaying */
 	bool is_replaying;
-	/* True with replay=/dev/null: TLPs move only when they are forced. */
+	/* True with replay=/dev/null: the driver never moves a TLP; TLPs move only when
+	 * they are forced.
+	 */
 	bool is_frozen;
 	struct rn_host_choice *choices;
 	uint32_t count, room, next;
@@ -50,13 +53,16 @@ struct rn_host_tape {
 	uint32_t idle_ticks;
 };
 
-/* Reads that are postponed. */
+/* List of the reads that are postponed, and how long they have been. */
 struct rn_host_postponed {
-	struct rn_nic_op *first, **tail; /* a list, the oldest first */
-	/* Time from which the wait of these reads is counted, in ns. */
+	/* first and last element of the list, the oldest read first */
+	struct rn_nic_op *first, **tail;
+	/* Time in ns from which it is counted how long these reads have been postponed.
+	 */
 	rn_ns since;
-	/* Counted from the time when the list was last empty or served: the polls that
-	 * found no completion, and the turns of the bus thread.
+	/* Two counts since the list was last empty or its reads were last performed:
+	 * @polls, the number of polls that found no completion, and @turns, the number of
+	 * turns of the bus thread.
 	 */
 	unsigned polls, turns;
 };
@@ -83,14 +89,14 @@ struct rn_host {
 	 * move any.
 	 */
 	bool is_busy;
-	/* Number of TLPs that were in flight when the lock was last released. Threads
-	 * read it without the lock.
+	/* Number of TLPs that were in flight when the host lock was last released.
+	 * Threads that do not hold the lock read it.
 	 */
 	_Atomic uint32_t on_way;
-	/* Settings that devices read without the lock; they are atomic, because the
-	 * program may change the knobs meanwhile. They say whether choices are recorded
-	 * or replayed, whether NICs read translations, and whether received data is in
-	 * memory before it is acknowledged.
+	/* Settings that devices read without the host lock. They are atomic, because the
+	 * program may change the knobs meanwhile. @is_taped: choices are recorded or
+	 * replayed. @has_translations: NICs read translations. @is_placed_first: received
+	 * data is put into memory before it is acknowledged.
 	 */
 	_Atomic bool is_taped, has_translations, is_placed_first;
 	uint64_t polls; /* number of polls that found no new completion */
@@ -99,7 +105,8 @@ struct rn_host {
 	 * taken.
 	 */
 	uint64_t now;
-	/* True if a NIC has results to collect, and nobody has woken its device yet. */
+	/* True if a device must still be woken, because its NIC has results to collect.
+	 */
 	bool wake_due;
 	struct rn_host_nic *nics[RN_NIC_MAX];
 
@@ -124,20 +131,21 @@ struct rn_host {
 	 */
 	unsigned waiting;
 
-	struct rn_host_postponed late_reads; /* belongs to host_access.c */
+	/* reads that are postponed; used by host_access.c only */
+	struct rn_host_postponed late_reads;
 
 	/* How the hierarchy reaches memory of real GPUs; NULL: none is registered.
 	 * Belongs to host_memory.c.
 	 */
 	struct rn_cuda_nic *cuda;
 
-	/* When the adversarial driver last forced a TLP before its holding time was
-	 * over, in ns.
+	/* Time in ns at which the adversarial driver last forced a TLP early, that is
+	 * before the TLP had been held for as long as allowed.
 	 */
 	rn_ns leaked_at;
 	uint64_t leaked_polls;
-	/* The adversarial driver forces TLPs before their holding time is over: the
-	 * oldest and the youngest in turn. True: the oldest is next.
+	/* The TLPs that the adversarial driver forces early are the oldest and the
+	 * youngest one in turn. True: the oldest is next.
 	 */
 	bool leak_oldest;
 
@@ -157,8 +165,8 @@ struct rn_host *rn_host_make(char *err, size_t err_len);
 /* Returns true in a child of fork(), where the hierarchy does not work. */
 bool rn_host_is_forked(void);
 
-/* Makes a new fabric with these knobs. No TLP may be in flight. A recording or replay of
- * choices continues. Returns 0, or -ENOMEM; then nothing has changed.
+/* Makes a new fabric with these knobs. No TLP may be in flight. If choices are being
+ * recorded or replayed, that goes on. Returns 0, or -ENOMEM; then nothing has changed.
  */
 int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs);
 
@@ -168,7 +176,9 @@ int rn_host_restart(struct rn_host *h, const struct rn_pcie_knobs *knobs);
 int rn_host_restart_with_tape(struct rn_host *h, const struct rn_pcie_knobs *knobs,
 			      char *err, size_t err_len);
 
-/* Returns true if a hook wants the TLP to be performed as soon as it is issued. */
+/* Returns true if a hook wants the TLP to be performed as soon as it is issued. Always
+ * false while choices are recorded or replayed.
+ */
 static inline bool rn_host_is_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	for (unsigned i = 0; i < h->hook_count && !h->tape.is_on; i++)
@@ -199,9 +209,10 @@ enum rn_mem_result rn_host_modify(struct rn_host *h, struct rn_host_atomic *a);
 void rn_host_send_real(struct rn_host *h);
 
 /* --------------------------------------------------------------- host_bus.c */
-/* Starts the bus thread if it does not run. A device calls this before it issues any
- * TLP: if it started the thread later, the stack of the new thread could be mapped at an
- * address that the program has registered and unmapped, and late writes would damage it.
+/* Starts the bus thread if it does not run. A device calls this before it issues its
+ * first TLP. If the thread were started later, its stack could be mapped at an address
+ * that the program has registered and unmapped, and late writes to that address would
+ * damage the stack.
  */
 void rn_host_bus_start(struct rn_host *h);
 
@@ -216,7 +227,8 @@ void rn_host_bus_poke(struct rn_host *h);
 void rn_host_bus_hurry(struct rn_host *h);
 
 /* Returns true while CQEs are held back until the program polls their CQ ring, for
- * ENTRY_WAIT_NS at most. Data that is issued before a CQE leaves then arrives before it.
+ * ENTRY_WAIT_NS at most. If the driver moves TLPs meanwhile, data that was issued before
+ * such a CQE arrives before it.
  */
 bool rn_host_do_entries_wait(struct rn_host *h, rn_ns now);
 
@@ -227,7 +239,8 @@ void rn_host_release(struct rn_host *h, rn_ns now);
 
 /* --------------------------------------------------------------- host_nic.c */
 enum {
-	RN_HOST_BLUEFLAME = 256, /* bytes of a doorbell register, as those of mlx5 have */
+	/* size of a doorbell register in bytes; mlx5 has registers of this size */
+	RN_HOST_BLUEFLAME = 256,
 	/* Entries of a simulated table of translations; they fill one page. */
 	RN_HOST_MTT_TABLE = 512,
 };
@@ -244,7 +257,7 @@ enum rn_host_tag {
 
 /* A read or an atomic whose result the device has not collected yet. */
 struct rn_nic_op {
-	/* Next operation in whichever list this one is: free operations, ended
+	/* Next operation in the one list that has this operation: free operations, ended
 	 * operations, operations that wait for a lock, or postponed reads.
 	 */
 	struct rn_nic_op *next;
@@ -252,7 +265,8 @@ struct rn_nic_op {
 	struct rn_host_nic *nic;
 	uint64_t tag;
 	uint32_t qpn;
-	unsigned left;	 /* number of TLPs that have not been completed yet */
+	/* number of TLPs of this operation that have not completed yet */
+	unsigned left;
 	bool is_pending; /* The device was told RN_MEM_PENDING for this operation. */
 	enum rn_mem_result result;
 	/* Attributes of the access. */
@@ -324,9 +338,7 @@ void rn_host_settle_acked(struct rn_host_nic *nic, uint32_t qpn);
 void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn);
 
 /* ------------------------------------------------------------- host_access.c */
-/* The functions by which a NIC accesses memory without reading translations of
- * addresses.
- */
+/* Functions by which a NIC accesses memory without reading translations first. */
 extern const struct rn_mem_ops rn_host_nic_plain_ops;
 
 unsigned rn_host_collect(struct rn_host_nic *nic,
@@ -344,7 +356,7 @@ void rn_host_resume_by_time(struct rn_host *h, rn_ns now);
  * performs postponed reads.
  */
 void rn_host_resume_by_polls(struct rn_host *h);
-/* Performs the postponed reads because the program is about to sleep; other TLPs stay in
+/* Performs the postponed reads because the program is about to sleep. Other TLPs stay in
  * their queues.
  */
 void rn_host_resume_reads(struct rn_host *h);
@@ -359,7 +371,7 @@ void rn_host_nic_wake(struct rn_host_nic *nic);
 /* Implements rn_host_api.ring. */
 void rn_host_ring(struct rn_host_nic *nic, const struct rn_host_bell *bell);
 
-/* Implements rn_host_api.mem. */
+/* The functions of rocin/mem.h by which a NIC accesses memory; rn_host_api.mem. */
 extern const struct rn_mem_ops rn_host_nic_ops;
 
 /* Empties the NIC's cache of translations. Called when a memory region was removed. Takes
@@ -393,13 +405,13 @@ void rn_host_tape_close(struct rn_host_tape *t);
 /* Replaces the state of recording and replay of @h by @t, and closes the old files. */
 void rn_host_tape_insert(struct rn_host *h, const struct rn_host_tape *t);
 
-/* Called for each call of the program that issues or moves TLPs. Such a call is an event
- * of the recording or replay, and events are counted.
+/* Called in each call of the program that issues or moves TLPs. Counts it as an event of
+ * the recording or replay.
  */
 void rn_host_event(struct rn_host *h);
 
-/* Returns true if the bus thread may move TLPs now. While choices are recorded, it may
- * not if a replay could not repeat such moves.
+/* Returns true if the bus thread may move TLPs now. While choices are recorded, the bus
+ * thread may not make a move that a replay could not repeat.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now);
 
@@ -412,13 +424,14 @@ void rn_host_record_flush(struct rn_host *h);
  */
 void rn_host_replay(struct rn_host *h, bool by_time);
 
-/* Called after rn_host_restart(). If no recorded choices are left, random choices
- * follow.
+/* Called after rn_host_restart() if choices are being replayed. If no recorded choices
+ * are left, lets the driver choose at random from now on.
  */
 void rn_host_replay_resume(struct rn_host *h);
 
-/* The bus thread calls this periodically in a replay. Repeats recorded choices.
- * @is_time_due: without the replay, the bus thread would move TLPs now.
+/* Called by the bus thread in each of its turns during a replay. Repeats the recorded
+ * choices that are due. @is_time_due: the bus thread would move TLPs now if there were no
+ * replay.
  */
 void rn_host_replay_tick(struct rn_host *h, bool is_time_due);
 

@@ -41,7 +41,9 @@ static void make_region_room(struct rn_host *h)
 	if (h->region_count < h->region_room)
 		return;
 	regions = realloc(h->regions, room * sizeof(void *));
-	/* The process cannot go on if this allocation, of about a page, fails. */
+	/* This library cannot go on without the list of regions. The list takes about a
+	 * page.
+	 */
 	assert(regions);
 	h->regions = regions;
 	h->region_room = room;
@@ -131,10 +133,10 @@ static void end_access(struct rn_host *h, rn_iova addr, uint32_t len)
 			h->hooks[i]->touched(h, addr, len);
 }
 
-/* This function and those below save the guard of this thread (the range in which it
- * expects faults, transport/io/memory/mem_guard.h) and restore it. They may run inside
- * another guarded access of the same thread, because the SIGSEGV handler may move TLPs
- * when a load of the program has faulted.
+/* This function and the similar ones below save the guard of this thread (the range in
+ * which the thread expects faults, transport/io/memory/mem_guard.h) and restore it. They
+ * may be called inside another guarded access of the same thread, because the SIGSEGV
+ * handler may move TLPs when a load of the program has faulted.
  */
 enum rn_mem_result rn_host_store(struct rn_host *h, rn_iova addr, const void *src,
 				 uint32_t len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_nic.c - NICs of the hierarchy: attaches and detaches them, and lets their TLPs
- * arrive when the program polls or sleeps, or when a QP ends.
+/* host_nic.c - NICs of the hierarchy: attaches and detaches them, and forces their TLPs
+ * when the program polls or sleeps, or when a QP ends.
  */
 #include <errno.h>
 #include <sched.h>
@@ -14,8 +14,8 @@
 enum {
 	STEPS_PER_POLL = 6,
 	/* Number of choices of the driver at each poll in adversarial mode. It is higher
-	 * than in other modes, because much data may have to move before the CQE for
-	 * which the program polls.
+	 * than in other modes: the program polls for a CQE, and much data may have to
+	 * move before that CQE can.
 	 */
 	STEPS_PER_POLL_ADVERSARIAL = 64,
 };
@@ -34,7 +34,7 @@ void rn_host_polled_empty(struct rn_host_nic *nic, rn_iova ring)
 	    rn_host_is_forked())
 		return;
 	rn_host_lock(h);
-	/* @ring is 0 when the device looks for work of its own, not when the program
+	/* @ring is 0 if the device polls on its own account, not because the program
 	 * polls a CQ.
 	 */
 	if (ring != 0)
@@ -76,9 +76,8 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	       tlp->stream == m->qpn && !(tlp->flags & RN_TLP_CQE);
 }
 
-/* Returns true if the TLP belongs to the QP that @arg selects, or to an atomic that has
- * locked a word. The QP may wait for such a lock, even if the atomic is one of another
- * QP.
+/* Returns true if the TLP belongs to the QP that @arg selects, or to an atomic of any QP
+ * that has locked a word: the selected QP may be waiting for that lock.
  */
 static bool is_of(const struct rn_tlp *tlp, const void *arg)
 {
@@ -174,8 +173,8 @@ void rn_host_drain(struct rn_host_nic *nic, uint32_t qpn)
 		return;
 	rn_host_lock(h);
 	rn_host_resume(h);
-	/* This is a loop, because an atomic issues a write after its read, and the end of
-	 * one atomic lets others begin.
+	/* Forcing once is not enough: an atomic issues a write after its read, and when
+	 * it has ended, atomics that waited for its lock begin.
 	 */
 	while (has_tlp(h, &m))
 		rn_host_force_if(h, is_of, &m);
@@ -237,8 +236,8 @@ void rn_host_detach(struct rn_host_nic *nic)
 	struct rn_nic_block *next;
 
 	if (rn_host_is_forked())
-		/* Nothing is done in a child of fork(), because another thread of the
-		 * parent may have been changing the state at the fork.
+		/* A child of fork() does nothing here, because another thread of the
+		 * parent may have been changing the state at the time of the fork.
 		 */
 		return;
 	rn_host_drain(nic, 0);

@@ -7,9 +7,9 @@
  * choice consists of the number of the last event before it and the number of the moved
  * TLP in the order of issue. So a replay need not make a choice at the same time as the
  * recorded run did, only between the same two events. Choices of the bus thread are
- * repeated before the next event at the latest. A program of one thread that makes the
- * same calls gets the same moves. If the calls differ, this is reported on standard
- * error, and the run continues with random choices.
+ * repeated before the next event at the latest. If a program of one thread makes the same
+ * calls as in the recorded run, its TLPs move in the same way. If its calls differ, the
+ * replay says so on standard error, and the run continues with random choices.
  *
  *	rocin choices 1
  *	knobs MODE[,KNOB=VALUE]...	 without driver, seed, bounds and files
@@ -29,8 +29,8 @@
 
 enum {
 	LINE_MAX_BYTES = 64,
-	/* The replay ends when the bus thread has called rn_host_replay_tick() this
-	 * often without progress: after about a second.
+	/* After this many calls of rn_host_replay_tick() without progress, which is after
+	 * about a second, the replay ends.
 	 */
 	STUCK_TICKS = 20000,
 	QUIET_NS = 1000 * 1000,
@@ -115,8 +115,9 @@ static void at_exit(void)
 }
 
 /* ---------------------------------------------- opening and reading files */
-/* Formats the knobs that decide what a TLP does and which route it takes. Leaves out
- * those that choose the driver or limit how long TLPs are held: a replay may use others.
+/* Formats the knobs that decide what a TLP does and which route it takes. Leaves out the
+ * knobs that choose the driver or limit how long TLPs are held, because a replay may set
+ * these as it likes.
  */
 static void format_knobs(const struct rn_pcie_knobs *knobs, char *line, size_t len)
 {
@@ -369,7 +370,9 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	struct rn_host_tape *t = &h->tape;
 	bool was_by_time = h->by_time;
 
-	/* If this replay is itself recorded, the recording shows the same marks. */
+	/* The recording of a replay shows with each choice whether the bus thread made
+	 * it, as the replayed recording does.
+	 */
 	h->by_time = by_time;
 	while (t->is_replaying && t->next < t->count) {
 		const struct rn_host_choice *c = &t->choices[t->next];
@@ -387,11 +390,10 @@ void rn_host_replay(struct rn_host *h, bool by_time)
 	h->by_time = was_by_time;
 }
 
-/* Returns true if the bus thread may move TLPs now. During a recording this is so only
- * if the program has made no call for QUIET_NS. While the program makes calls, it
- * depends on chance which of them is the first to see the effect of such a move, and a
- * replay could not repeat that. A program that makes no calls for so long waits for the
- * effect.
+/* Returns true if the bus thread may move TLPs now. During a recording it may only if the
+ * program has made no call for QUIET_NS. While the program makes calls, it depends on
+ * chance which call first sees the effect of such a move, and a replay could not repeat
+ * that. A program that has made no call for QUIET_NS is taken to wait for the effect.
  */
 bool rn_host_may_time_move(const struct rn_host *h, rn_ns now)
 {

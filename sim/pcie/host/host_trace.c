@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host_trace.c - functions of rocin/pcie.h: trace of the moves of TLPs, knobs at run
- * time, counters.
+/* host_trace.c - functions of rocin/pcie.h: the trace of moves of TLPs, the knobs while
+ * the program runs, and counters.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +18,9 @@ static unsigned index_of(const struct rn_host *h, const struct rn_tlp *tlp, unsi
 	return i;
 }
 
-/* Returns the purpose of a TLP, as the trace names it. TLPs of drives always count as
- * data, because drives keep something else in rn_tlp.tag.
+/* Returns the purpose of a TLP, as the trace names it. The purpose of a NIC's TLP is its
+ * tag. TLPs of drives always count as data, because drives use rn_tlp.tag for another
+ * value.
  */
 static unsigned purpose_of(const struct rn_tlp *tlp)
 {
@@ -117,7 +118,8 @@ const char *rn_pcie_agent_name(unsigned agent, char *buf, size_t len)
 }
 
 /* ----------------------------------------- knobs at run time, and counters */
-/* Locks the hierarchy. Returns NULL, without the lock, if this process has no hierarchy.
+/* Locks the hierarchy and returns it. If this process has no hierarchy, returns NULL, and
+ * nothing is locked.
  */
 static struct rn_host *lock_host(void)
 {

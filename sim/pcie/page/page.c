@@ -21,11 +21,11 @@
 
 enum {
 	WATCHERS_MAX = 2,
-	/* Number of faults in a row at one address, although its page is open, after
-	 * which the page counts as not mapped.
+	/* Number of faults in a row at one address whose page is open, after which the
+	 * page counts as not mapped.
 	 */
 	RETRIES_MAX = 10000,
-	/* Number of pins. A running system call has one pin for each of its buffers.
+	/* Number of pins. A system call that runs has one pin for each of its buffers.
 	 * Unused entries of the array are never touched, so they take no memory.
 	 */
 	PINS = 65536,
@@ -38,13 +38,13 @@ static struct rn_host *host;
 static const struct rn_page_watcher *watchers[WATCHERS_MAX];
 static _Atomic unsigned watcher_count;
 
-/* Pins: pages that a running system call uses and that must stay open. lo == hi: the
- * entry is free.
+/* Pins: pages that a system call uses while it runs, and that must stay open meanwhile.
+ * lo == hi: the entry is free.
  */
 static struct pin {
 	uintptr_t lo, hi;
-	/* For each watcher, what its owner() returned: its object in these pages, or
-	 * NULL.
+	/* For each watcher: its object that has these pages, as its owner() has returned
+	 * it, or NULL.
 	 */
 	void *owner[WATCHERS_MAX];
 } pins[PINS];
@@ -73,7 +73,7 @@ static void open_in_child(void)
 		watchers[i]->in_child();
 }
 
-/* Sets variables that never change afterwards. Called before the first watcher is
+/* Sets variables that do not change any more later. Called before the first watcher is
  * registered.
  */
 static void begin_watching(struct rn_host *h)
@@ -210,7 +210,7 @@ int rn_page_pin(uintptr_t addr, size_t len)
 		return -1;
 	rn_host_lock(host);
 	pin = take_pin(rn_page_down(addr), rn_page_up(addr + len));
-	/* No pin is free. Opens the pages nevertheless; but they may be closed again
+	/* No pin is free. The pages are opened nevertheless, but they may be closed again
 	 * before the system call has returned.
 	 */
 	for (unsigned i = 0; i < WATCHERS_MAX; i++) {
@@ -244,14 +244,15 @@ void rn_page_unpin(int pin)
 /* ---------------------------------------- single steps of one instruction */
 /* Runs one instruction of the program with a page open, then closes the page again.
  *
- * A load that is not reported as an error opens its page; if the page stayed open, the
- * next load would not fault and could not be checked. So the trap flag of x86 makes the
- * processor stop after the instruction that faulted. On other processors the page stays
- * open until something else closes it.
+ * When a load of a closed page faults, the page is opened, so that the load can run
+ * again. If the page stayed open, the next load would not fault, so it could not be
+ * checked. So the trap flag of x86 makes the processor stop after the instruction that
+ * faulted, and the page is closed. On other processors the page stays open until
+ * something else closes it.
  *
  * A program that accesses such a page often becomes slow: a step takes some microseconds.
- * No steps are made in a thread that blocks SIGTRAP, because the kernel would then kill
- * the process, nor under a debugger.
+ * No steps are made in a thread that blocks SIGTRAP, because the kernel would kill the
+ * process, nor if a debugger traces the process.
  */
 struct step {
 	struct {
@@ -285,8 +286,9 @@ static void set_trap_flag(ucontext_t *uc, bool on)
 }
 #endif
 
-/* Closes the page that was opened for a single step. The host lock is not held here,
- * because the instruction that ran belongs to the program, which never holds it.
+/* Closes the pages that were opened for a single step. This thread does not hold the host
+ * lock here, because the instruction that was stepped is the program's, and the program's
+ * code never runs with the lock held.
  */
 static void close_again(void)
 {
@@ -298,8 +300,9 @@ static void close_again(void)
 	step.is_armed = false;
 }
 
-/* Raises the signal again with its default action. A fault would occur again by itself.
- * This trap would not, because its instruction has run already.
+/* Ends the process as if there were no handler for the signal: resets the action to the
+ * default and raises the signal. Returning would not be enough: the instruction that
+ * caused this trap has run already, so the trap would not occur again.
  */
 static void take_default(int sig)
 {
@@ -311,8 +314,9 @@ static void take_default(int sig)
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	/* The kernel lets a process ignore a signal that some process has sent, but not
-	 * a trap that an instruction caused.
+	/* If the program ignores SIGTRAP, a signal that some process has sent must be
+	 * ignored. A trap that an instruction caused cannot be ignored; the kernel would
+	 * kill the process.
 	 */
 	bool is_sent = info->si_code <= 0;
 
@@ -340,8 +344,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 }
 
 /* Reports on standard error, once, why pages stay open after the first access to them.
- * This may run in the SIGSEGV handler, so it does not use write(), for which
- * page_calls.c has a wrapper.
+ * May be called in the SIGSEGV handler. So it must not call write(), which would reach
+ * the wrapper in page_calls.c.
  */
 static void say_no_steps(const char *why)
 {
@@ -390,7 +394,8 @@ void rn_page_step_init(void (*executed)(void))
 #endif
 }
 
-/* Returns false if the program has replaced the SIGTRAP handler of this file by its own.
+/* Returns true if on_trap() is still the SIGTRAP handler, false if the program has
+ * replaced it.
  */
 static bool is_handler_ours(void)
 {

@@ -8,15 +8,16 @@
  * A watcher is a part of this library that observes accesses. It closes pages, that is
  * takes rights from them, with rn_page_protect(). A load or store of the program to a
  * closed page faults. The SIGSEGV handler then asks the watchers, in the order of
- * registration, whether the page is theirs. The watcher to which the page belongs does
- * its work and opens the page, and the instruction runs again. If the next access must
- * fault as well, rn_page_step() closes the page again after this one instruction.
+ * registration, whether the page is theirs. The watcher to which the page belongs takes
+ * note of the access and opens the page, and the instruction runs again. If the next
+ * access must fault as well, rn_page_step() closes the page again after this one
+ * instruction.
  *
  * A system call that accesses a closed page does not run the handler; it fails. So the
  * wrappers pin the buffers of a system call: the watchers open the pages of the buffers,
  * and the pages stay open until the call returns.
  *
- * All of this works for any kind of memory. Threads: everything runs under the host lock
+ * Pages of any kind of memory can be watched. Threads: the caller holds the host lock
  * unless a comment says otherwise.
  */
 #ifndef RN_PAGE_H
@@ -39,9 +40,9 @@ static inline uintptr_t rn_page_up(uintptr_t addr)
 	return rn_page_down(addr + RN_PAGE_SIZE - 1);
 }
 
-/* Returns true if calls of the program to the C library go to the wrappers in
+/* Returns true if calls of the program to the C library reach the wrappers in
  * page_calls.c first. This is so if the program is linked with this library or if `rocin
- * run' has preloaded it. Any thread; needs no lock.
+ * run' has preloaded it. May be called by any thread, without a lock.
  */
 bool rn_page_wraps_calls(void);
 
@@ -49,7 +50,7 @@ bool rn_page_wraps_calls(void);
 struct rn_page_watcher {
 	/* Returns true if the watcher has closed pages or may close some. While this is
 	 * so, the signal handler of this library stays in front of the program's, and the
-	 * wrappers pin buffers. Any thread; needs no lock.
+	 * wrappers pin buffers. Called by any thread, with or without locks.
 	 */
 	bool (*is_on)(void);
 	/* Called in the SIGSEGV handler for a fault at @addr; this thread may or may not
@@ -71,8 +72,8 @@ struct rn_page_watcher {
 	 */
 	void (*unpinned)(void *owner, uintptr_t lo, uintptr_t hi);
 	/* Called in a child of fork(), where no TLP is in flight. The watcher must open
-	 * all of its pages. It must not lock, because other threads of the parent may
-	 * have left data half changed.
+	 * all of its pages. It must not take a lock: another thread of the parent may
+	 * have held the lock at the time of the fork, and does not exist in the child.
 	 */
 	void (*in_child)(void);
 };
@@ -82,8 +83,8 @@ struct rn_page_watcher {
  */
 void rn_page_watch(struct rn_host *h, const struct rn_page_watcher *w);
 
-/* Returns true if any watcher has closed pages or may close some. Any thread; needs
- * no lock.
+/* Returns true if any watcher has closed pages or may close some. May be called by any
+ * thread, without a lock.
  */
 bool rn_page_is_watched(void);
 
@@ -112,9 +113,10 @@ int rn_page_pin(uintptr_t addr, size_t len);
 void rn_page_unpin(int pin);
 
 /* Called by the fault handler, once for each fault, before the instruction runs again.
- * Returns true if nothing is mapped at @addr, so that the instruction would fault for
- * ever. @was_closed: the handler has found that a watcher had closed the page, so it is
- * mapped. If a mapped page was open, another thread may have opened it since the fault.
+ * Returns true if nothing is mapped at @addr, so that the instruction would fault again
+ * for ever. @was_closed: a watcher had closed the page, so the page is mapped. If it is
+ * false, the page may nevertheless be mapped, and another thread may have opened it since
+ * the fault.
  */
 bool rn_page_is_stuck(uintptr_t addr, bool was_closed);
 
@@ -131,13 +133,13 @@ void rn_page_step_init(void (*executed)(void));
 bool rn_page_step(uintptr_t page, void (*close)(void *arg, uintptr_t page), void *arg);
 
 /* ----------------------------------------------------------------- page_calls.c */
-/* Never called: the reference to this function makes the linker take page_calls.c from
+/* Never called. The reference to this function makes the linker take page_calls.c from
  * the static library.
  */
 void rn_page_calls_link(void);
 
-/* Registers @fn, which is called with the exit status when the program ends by _exit().
- * It returns the status with which the program is to end.
+/* Registers @fn, which is called when the program ends by _exit(), with the exit status.
+ * The program then ends with the status that @fn returns.
  */
 void rn_page_at_quick_exit(int (*fn)(int status));
 

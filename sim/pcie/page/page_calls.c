@@ -28,8 +28,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-	/* Maximum number of buffers of one call that are pinned; few vectors have more in
-	 * closed pages.
+	/* Maximum number of buffers that are pinned for one call; few calls with vectors
+	 * of buffers have more in closed pages.
 	 */
 	PINS_MAX = 128,
 };
@@ -155,8 +155,8 @@ static void *find_call(unsigned call)
 	return fn;
 }
 
-/* Looks up all functions in a constructor, because a signal handler, which must not call
- * dlsym(), may be the first caller of one of them.
+/* Looks up all functions when the library is loaded. A signal handler may be the first
+ * caller of one of them, and must not call dlsym().
  */
 static __attribute__((constructor)) void find_all(void)
 {
@@ -280,10 +280,9 @@ EXPORT size_t fwrite(const void *buf, size_t size, size_t count, FILE *file)
 }
 
 /* ----------------------------------------------------- functions that wait */
-/* Functions that wait for a semaphore. They wait by the system call futex, and the C
- * library aborts the program if that returns EFAULT. It would if the semaphore lay in a
- * closed page, which it may share with a small buffer. (A mutex is no problem: the C
- * library tries again.)
+/* Functions that wait for a semaphore. They use the system call futex, which returns
+ * EFAULT if the semaphore lies in a closed page, for example beside a small buffer. The C
+ * library would then abort the program. (For a mutex it tries again.)
  */
 EXPORT int sem_wait(sem_t *sem)
 {
@@ -367,8 +366,8 @@ EXPORT void _Exit(int status)
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* madvise() is wrapped because MR registration uses it to find out whether memory
- * is mapped.
+/* madvise() is wrapped because the provider calls it, when a memory region is registered,
+ * to find out whether the memory is mapped.
  */
 EXPORT int madvise(void *addr, size_t len, int advice)
 {
