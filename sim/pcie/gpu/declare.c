@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* declare.c - parses the rules that make registered memory count as a GPU's, and finds
- * the rule that matches a registration; see declare.h.
+/* declare.c - parses the rules that make registered memory count as a GPU's memory, and
+ * finds the rule that matches a registration; see declare.h.
  */
 #include "declare.h"
 
@@ -139,7 +139,7 @@ static const struct word {
 	{ "gpu=", set_gpu, "is not gpu=0 to gpu=3" },
 };
 
-/* -------------------------------------------------------- parser of rules */
+/* Parses one rule, which ends before '|' or at the end of the text. */
 static int parse_word(struct rn_declare_rule *r, const char *word, const struct parser *p)
 {
 	if (strcmp(word, "all") == 0)

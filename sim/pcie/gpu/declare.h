@@ -50,7 +50,7 @@ struct rn_declare {
 int rn_declare_parse(struct rn_declare *out, const char *text, char *err, size_t err_len);
 
 /**
- * rn_declare_match() - Find the GPU that a registration belongs to
+ * rn_declare_match() - Find the GPU whose memory a rule makes of registered memory
  * @program:	File name of the program, without its folder
  * @access:	RN_ACCESS_* flags
  *

@@ -2,11 +2,12 @@
 /* declared.c - ordinary memory that is treated as device memory because a rule says so.
  *
  * When a program registers memory that a rule (declare.h) matches, NICs access the memory
- * as they access a GPU's memory. Its whole pages are replaced by a mapping of a memfd
- * with the same contents, so that the simulation has a second mapping and the program's
- * mapping can be closed (trap.c). If the pages cannot be replaced (shared memory, files,
- * the stack, parts of pages), the memory is still treated as the GPU's, but plain loads
- * of the CPU do not push writes; this is logged once.
+ * as they access a GPU's memory. The pages that lie in it entirely are replaced by a
+ * mapping of a memfd with the same contents. So the simulation can have a second mapping
+ * of them, and the program's mapping can be closed (trap.c). Some pages cannot be
+ * replaced: shared memory, files, the stack, and pages of which only a part is
+ * registered. Such memory is still treated as the GPU's, but a plain load of the CPU from
+ * it does not push writes; this is logged once.
  *
  * After the replacement a child of fork() shares this memory with its parent.
  */
@@ -26,7 +27,7 @@
 #include "sim/pcie/page/mappings.h"
 #include "transport/io/host/log.h"
 
-/* An MR registration of declared memory; it is found by NIC and key. */
+/* An MR registration of declared memory. The NIC and the key identify it. */
 struct registration {
 	struct registration *next;
 	const struct rn_host_nic *nic;
@@ -36,8 +37,8 @@ struct registration {
 
 static struct {
 	pthread_once_t once;
-	/* 0, or -EINVAL if ROCIN_PCIE_DEVICE is wrong; @sentence has the error text
-	 * then.
+	/* 0, or -EINVAL if the rules in ROCIN_PCIE_DEVICE are wrong; then @sentence has
+	 * the error text.
 	 */
 	int parsed;
 	char sentence[200];
@@ -100,15 +101,16 @@ static bool is_memfd_of(const struct rn_mapping *m, const struct rn_declared *d)
 	return m->inode == d->inode && m->rights[3] == 's';
 }
 
-/* Returns true if @d still has the mappings that replace_pages() made. */
+/* Returns true if the addresses of @d still have the mappings that replace_pages() made.
+ */
 static bool is_in_place(const struct rn_declared *d)
 {
 	return d->engine && all_mappings(d->lo, d->hi, is_memfd_of, d);
 }
 
-/* Copies the contents of the pages of @d to the memfd @fd. As soon as this function has
- * called mprotect(), stores of other threads to the pages fault, and wait in the SIGSEGV
- * handler for the host lock.
+/* Copies the contents of the pages of @d to the memfd @fd, and maps the memfd in their
+ * place. Stores of other threads to the pages meanwhile fault after the mprotect() call,
+ * and wait in the SIGSEGV handler for the host lock.
  */
 static int move_pages(struct rn_declared *d, int fd, char *engine)
 {
@@ -238,8 +240,8 @@ static bool is_whole_pages(const struct rn_declared *d)
 	return d->lo % RN_GPU_PAGE == 0 && d->hi % RN_GPU_PAGE == 0;
 }
 
-/* Makes the piece @d active, and replaces its pages if possible. The caller must hold the
- * host lock, and must have put @d into the list of pieces.
+/* Makes the piece @d active, and replaces its pages if that is possible. The caller must
+ * hold the host lock, and must have put @d into the list of pieces.
  */
 static void activate_piece(struct rn_declared *d)
 {
@@ -263,8 +265,8 @@ static void activate_piece(struct rn_declared *d)
 	}
 }
 
-/* Called when the last registration of the piece is gone. Its pages remain those of the
- * memfd, and the CPU can access them again. The host lock is held.
+/* Called when the last registration that used the piece has ended. Its pages stay those
+ * of the memfd, and the CPU can access them freely again. The host lock is held.
  */
 static void deactivate_piece(struct rn_declared *d)
 {
@@ -283,8 +285,8 @@ static void deactivate_piece(struct rn_declared *d)
 }
 
 /* Returns an inactive piece of @gpu that contains @addr and whose pages are still those
- * of its memfd; NULL if there is none. If the program has mapped other pages there, the
- * piece loses its second mapping.
+ * of its memfd; NULL if there is none. A piece where the program has mapped other pages
+ * meanwhile loses its second mapping.
  */
 static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t addr)
 {
@@ -299,11 +301,10 @@ static struct rn_declared *reusable_piece(const struct rn_gpu *gpu, uintptr_t ad
 	return NULL;
 }
 
-/* Returns a new piece. With @put_back, takes back instead the piece that was returned
- * last; the next call returns it again. Pieces must not lie in a page that may be
- * closed, because the SIGSEGV handler reads them. So they are not on the program's heap,
- * which may share a page with registered memory. Pieces are never freed. Called with the
- * host lock held.
+/* Returns a new piece. If @put_back, undoes the last call instead: the next call returns
+ * the same piece again. Pieces must not lie in a page that may be closed, because the
+ * SIGSEGV handler reads them. So they are not on the program's heap, which may share a
+ * page with registered memory. Pieces are never freed. Called with the host lock held.
  */
 static struct rn_declared *take_piece(bool put_back)
 {
@@ -333,9 +334,9 @@ static struct rn_declared *take_piece(bool put_back)
 	return next++;
 }
 
-/* Takes a piece that has not been used, and lets it begin at @lo. It ends at the end of
- * the first page if @lo is not the start of a page, else at the last page boundary before
- * @hi.
+/* Returns a new piece that begins at @lo. If @hi lies in the same page, the piece ends at
+ * @hi. Otherwise it ends at the end of this page if @lo is not the start of the page, and
+ * at the last page boundary up to @hi if it is.
  */
 static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -354,8 +355,9 @@ static struct rn_declared *new_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t
 	return d;
 }
 
-/* Sets *@out to an active piece that contains @lo and ends at @hi or before: a reused
- * piece or a new one. Called with the host lock held. Returns 0 or -ENOMEM.
+/* Sets *@out to an active piece that begins at or before @lo and ends at or before @hi:
+ * one that was used before, or a new one. Called with the host lock held. Returns 0 or
+ * -ENOMEM.
  */
 static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 		      struct rn_declared **out)
@@ -382,8 +384,8 @@ static int make_piece(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi,
 }
 
 /* ---------------------------------------- registrations of declared memory */
-/* Decrements the number of users of each piece in [lo, hi). Called with the host lock
- * held.
+/* Decrements the number of users of each piece that has addresses in [lo, hi). Called
+ * with the host lock held.
  */
 static void release_range(uintptr_t lo, uintptr_t hi)
 {
@@ -397,8 +399,9 @@ static void release_range(uintptr_t lo, uintptr_t hi)
 	}
 }
 
-/* Increments the number of users of each piece in [lo, hi), and makes pieces where there
- * are none. Called with the host lock held. Returns 0 or -errno.
+/* Increments the number of users of each piece that has addresses in [lo, hi), and makes
+ * pieces for addresses that have none. Called with the host lock held. Returns 0 or
+ * -errno.
  */
 static int declare_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -424,8 +427,8 @@ static int declared_gpu(rn_iova addr, uint64_t len, uint32_t access, struct rn_g
 	int number;
 
 	*gpu = NULL;
-	/* The program may change the pages of an on-demand region at any time, so they
-	 * cannot be replaced.
+	/* Pages of an on-demand region cannot be replaced: the program may map other
+	 * pages there at any time.
 	 */
 	if (access & RN_ACCESS_ON_DEMAND)
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* gpu.c - the GPUs of this process, their attributes and counters. */
+/* gpu.c - opens the GPUs of this process; their attributes, counters and error texts. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@ static struct {
 	int count;
 	uint64_t size;
 	_Atomic bool is_forked;
-	/* Pointers to the open GPUs. The pointer to a GPU is stored when the GPU is
-	 * complete, and the GPU stays open until the process ends.
+	/* The GPUs that were opened, by number. A pointer is stored here only when its
+	 * GPU is complete. A GPU stays open until the process ends.
 	 */
 	_Atomic(struct rn_gpu *) gpu[RN_GPU_MAX];
 } all = { .once = PTHREAD_ONCE_INIT, .opening = PTHREAD_MUTEX_INITIALIZER };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gpu_access.c - accesses to memory by the CPU, by kernels and by streams of a GPU.
  *
- * CPU		rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads: trap.c
- * kernel	rn_gpu_load(), rn_gpu_store(); plain accesses go to the dev view
- * stream	rn_gpu_wait_value32()
+ *	CPU	rn_gpu_bar_load(), rn_gpu_bar_store() and the flush; plain loads: trap.c
+ *	kernel	rn_gpu_load(), rn_gpu_store(); plain accesses use the dev view
+ *	stream	rn_gpu_wait_value32()
  *
- * An access is a TLP if it crosses a link; an access of an agent to its own memory, and
- * any access with place=now, is a plain load or store. A kernel is a thread of the
- * process; an access to memory that is not mapped ends the kernel.
+ * An access that crosses a link is a TLP. An access of an agent to its own memory, and
+ * with place=now any access, is a plain load or store. A kernel is simulated by a thread
+ * of the process. An access to memory that is not mapped ends the kernel.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -46,17 +46,18 @@ static int send_to_self(struct rn_host *h, const struct rn_tlp *tlp, void *bytes
 	return result == RN_MEM_DONE ? 0 : -EFAULT;
 }
 
-/* Issues one TLP of @requester to the memory at @addr, which reads or writes at most 8
- * bytes at @operand. A read is forced to arrive at once. A write is posted, and is
- * forced only if @flags has RN_TLP_BELL. Called without the host lock. Returns 0, or
- * -EFAULT if nothing is mapped at @addr.
+/* Issues one TLP of @requester that reads or writes up to 8 bytes of the memory at @addr.
+ * @operand: the bytes to write, or the buffer for the bytes read. A read is forced, so
+ * that its result is there when this function returns. A write is posted, and is forced
+ * only if @flags has RN_TLP_BELL. Called without the host lock. Returns 0, or -EFAULT if
+ * nothing is mapped at @addr.
  */
 static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova addr,
 		    void *operand, uint32_t len)
 {
-	/* The functions called here set guards (ranges in which this thread expects
-	 * faults) of their own. Guards do not nest, so the guard of the caller is saved
-	 * and restored.
+	/* The functions called here set their own guard, the range in which this thread
+	 * expects faults. A thread has only one guard, so that of the caller is saved and
+	 * restored.
 	 */
 	struct rn_guard *outer = rn_guard_thread.current;
 	struct rn_host *h = rn_host_get();
@@ -86,7 +87,8 @@ static int send_tlp(unsigned requester, unsigned kind, unsigned flags, rn_iova a
 
 /* -------------------------------------------------------- plain accesses */
 /* Marks functions that a fault may leave by a jump. The compiler's sanitizers must not
- * instrument them, because their state would not be restored by the jump.
+ * instrument them: the sanitizers keep a state for each function call, and the jump would
+ * not restore it.
  */
 #define GUARDED __attribute__((no_sanitize("thread", "address", "undefined")))
 
@@ -154,8 +156,8 @@ static GUARDED int guarded_store(uintptr_t addr, unsigned size, uint64_t value)
 	return 0;
 }
 
-/* Loads 1, 2, 4 or 8 aligned bytes without a TLP. Returns 0, or -EFAULT if the
- * load faulted.
+/* Loads 1, 2, 4 or 8 aligned bytes without a TLP. Returns 0, or -EFAULT if the load has
+ * faulted.
  */
 static int plain_load(uintptr_t addr, unsigned size, uint64_t *value)
 {
@@ -181,8 +183,8 @@ static bool is_access(uintptr_t addr, unsigned size)
 }
 
 /* ----------------------------------------------- MMIO accesses of the CPU */
-/* Finds the device memory at @addr. @addr must be an address of the CPU's view (BAR).
- * Returns 0 or an error.
+/* Finds the device memory to which @addr belongs. @addr must be an address by which the
+ * CPU accesses it: in a BAR or in declared memory. Returns 0 or an error.
  */
 static int find_bar(const volatile void *addr, unsigned size, struct rn_gpu_where *where)
 {
@@ -242,8 +244,8 @@ static void flush_gpu(struct rn_gpu *gpu)
 	rn_host_unlock(gpu->host);
 }
 
-/* Called for a flush that needs no read, because the GPUs of the simulated machine make
- * writes visible in order to all agents in @scope. Counts it.
+/* Counts and reports a flush for which no read is issued, because the GPUs of the
+ * simulated machine make writes visible in order to all agents in @scope.
  */
 static void skip_flush(struct rn_gpu *gpu, unsigned scope)
 {
@@ -274,8 +276,8 @@ int rn_gpu_flush(struct rn_gpu *gpu, enum rn_gpu_flush_target target,
 }
 
 /* -------------------------------------------------------- waits of a stream */
-/* Called by a thread that polls memory, between two polls. Moves a TLP and yields the
- * processor. The host lock is not held.
+/* Called between two polls by a thread that polls memory. Moves a TLP, so that the
+ * awaited write can arrive, and yields the processor. The host lock is not held.
  */
 static void let_time_pass(struct rn_gpu *gpu)
 {
@@ -296,8 +298,8 @@ static bool is_met(uint32_t found, uint32_t value, unsigned how)
 	return (int32_t)(found - value) >= 0;
 }
 
-/* Loads a word as the front end of @gpu sees it: the front end is the unit of a GPU that
- * performs the waits of a stream. Stores the word in *@found. Returns 0 or -EFAULT.
+/* Loads a word as the front end of @gpu sees it, the unit of a GPU that performs the
+ * waits of a stream. Stores the word in *@found. Returns 0 or -EFAULT.
  */
 static int front_end_load(struct rn_gpu *gpu, uintptr_t addr, uint32_t *found)
 {
@@ -366,11 +368,12 @@ static struct {
 } kernels = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 1 };
 
 static __thread struct rn_gpu *current_gpu;
-/* True if an access of the kernel that this thread runs has failed. */
+/* An access of the kernel that this thread runs has failed. */
 static __thread bool has_faulted;
 
-/* Not instrumented by the compiler's sanitizers: when the kernel faults, a jump leaves
- * this function, and would not restore their state.
+/* Runs the kernel; returns false if it has faulted. Not instrumented by the compiler's
+ * sanitizers: a fault leaves this function by a jump, which would not restore their
+ * state.
  */
 static __attribute__((no_sanitize("thread", "address", "undefined"))) bool
 run_guarded(const struct rn_gpu_kernel *k)
@@ -411,8 +414,8 @@ static int start_thread(struct rn_gpu_kernel *k)
 	return -err;
 }
 
-/* Issues the doorbell write of a kernel launch. Like each TLP from the CPU to the GPU,
- * it pushes the writes in front of it.
+/* Issues the doorbell write of a kernel launch. Like every TLP from the CPU to the GPU,
+ * it pushes the writes that are in front of it in the same queue.
  */
 static void ring_bell(struct rn_gpu *gpu)
 {
@@ -453,8 +456,8 @@ int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg)
 	rn_guard_install();
 	ring_bell(gpu);
 
-	/* The thread is started with the lock held, so that whoever waits for this
-	 * kernel number finds the kernel in the list.
+	/* The thread is started with the lock held, so that a thread that waits for the
+	 * end of this kernel finds the kernel in the list.
 	 */
 	pthread_mutex_lock(&kernels.lock);
 	if (start_thread(k) < 0) {
@@ -480,8 +483,8 @@ static bool is_write_of(const struct rn_tlp *tlp, const void *arg)
 	return tlp->kind == RN_TLP_WRITE && tlp->requester == rn_gpu_agent(gpu);
 }
 
-/* Waits for the thread of @k and frees @k, which must not be in a list any more. First
- * forces all writes of the GPU, because a GPU reports the end of a kernel by a write
+/* Waits for the thread of @k and frees @k, which must not be in a list any more. Then
+ * forces all writes of the GPU: a GPU reports the end of a kernel by a write, which is
  * behind the kernel's own writes. Returns 0, or -EFAULT if the kernel faulted.
  */
 static int join_kernel(struct rn_gpu_kernel *k)
@@ -582,7 +585,7 @@ int rn_gpu_become(struct rn_gpu *gpu)
 	return !gpu && faulted ? rn_gpu_fail(-EFAULT, "an access failed") : 0;
 }
 
-/* Performs one access of the kernel whose thread this is: loads *@value or stores it.
+/* Performs one access of the kernel that this thread runs: loads *@value or stores it.
  * Returns 0 or -EFAULT.
  */
 static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
@@ -604,8 +607,8 @@ static int access_memory(uintptr_t addr, unsigned size, bool is_store, uint64_t 
 	return is_store ? plain_store(addr, size, *value) : plain_load(addr, size, value);
 }
 
-/* As access_memory(). After an error, the kernel counts as failed when it ends. Returns
- * 0 or an error.
+/* Like access_memory(), but after an error the kernel counts as failed when it ends.
+ * Returns 0 or an error.
  */
 static int kernel_access(uintptr_t addr, unsigned size, bool is_store, uint64_t *value)
 {
@@ -643,9 +646,9 @@ void rn_gpu_store(volatile void *addr, uint64_t value, unsigned size)
 }
 
 /* ---------------------------------------------------- polling by kernels */
-/* Waits until the memory at @addr, as the GPU of this thread sees it, has the value.
- * Polls of host memory issue no TLPs. A real GPU would have got the value as well if it
- * had read at the moment of the last poll. Returns 0, -EFAULT or -ETIMEDOUT.
+/* Waits until the memory at @addr has the value, as the GPU whose kernel this thread runs
+ * sees it. Polls of host memory issue no TLPs: the result is that of a GPU whose read
+ * reaches memory at the moment of the poll. Returns 0, -EFAULT or -ETIMEDOUT.
  */
 static int wait_for(uintptr_t addr, uint64_t value, unsigned size, int timeout_ms)
 {

@@ -15,13 +15,13 @@
  * dev	kernels				nothing is allocated, or by the sanitizer
  * engine	the hierarchy, to perform TLPs	nothing is allocated
  *
- * All three views map one memfd. A write that is still in flight is visible in none of
- * the views.
+ * A view is a mapping of the whole memory of the GPU. All three views map one memfd. A
+ * write that is still in flight is visible in none of them.
  *
- * Locks: the host lock guards regions and struct rn_trap_space. The extents have a lock
- * of their own, which may be taken while the host lock is held, because a fault may have
- * to be reported then. Code that holds the lock of the extents touches no memory that can
- * fault.
+ * Locks: the host lock guards regions and struct rn_trap_space. The extents have another
+ * lock. It may be taken while the host lock is held, because a fault that occurs then may
+ * have to be reported. Code that holds the lock of the extents must not touch memory that
+ * can fault.
  */
 #ifndef RN_GPU_INTERNAL_H
 #define RN_GPU_INTERNAL_H
@@ -49,8 +49,8 @@ struct rn_gpu_extent {
 	uint64_t number;
 	unsigned flags; /* enum rn_gpu_alloc_flag */
 	bool is_freed, is_reported;
-	/* Orders freed ranges by age: the value of a counter that each free increases.
-	 * The range with the lowest value was freed first.
+	/* Value of a counter that each free increases, when this range was freed. The
+	 * range with the lowest value was freed first.
 	 */
 	uint64_t freed_when;
 	void *freed_by; /* return address of the program's call that freed the range */
@@ -62,15 +62,17 @@ enum rn_trap_state {
 	RN_TRAP_CLOSED,
 };
 
-/* State of the trap: trap.c closes the pages of a GPU to the CPU, so that a plain load
- * faults and can be turned into a PCIe read. One struct for each GPU.
+/* State of the trap, one for each GPU. trap.c closes the pages of a GPU to the CPU, so
+ * that a plain load faults and can be turned into a PCIe read.
  */
 struct rn_trap_space {
-	/* Number of TLPs in flight that write to the GPU's memory or come from it. */
+	/* Number of TLPs in flight that write to the GPU's memory, or that the GPU has
+	 * issued.
+	 */
 	unsigned on_way;
 	enum rn_trap_state state;
-	/* Since all pages were closed, single pages have been opened
-	 * (rn_trap_open_page()).
+	/* Single pages have been opened by rn_trap_open_page() since all pages were
+	 * closed.
 	 */
 	bool has_stepped;
 	/* False: the trap never closes pages of this GPU. The fault handler reads this
@@ -100,8 +102,8 @@ struct rn_gpu {
 	 * declared memory take.
 	 */
 	uint64_t used, bar_used;
-	/* Offset just past the extent with the largest end so far, freed ones included.
-	 * Written with the lock of the extents and the host lock held.
+	/* Offset just past the extent whose end was the highest so far, freed extents
+	 * included. Written with both locks held, that of the extents and the host lock.
 	 */
 	uint64_t high;
 
@@ -137,19 +139,19 @@ struct rn_gpu *rn_gpu_opened(int number);
 /* Returns true in a child of fork(), which has no GPUs. */
 bool rn_gpu_is_forked(void);
 
-/* Returns true if the GPU cannot be used: @gpu is NULL, or this is a child of fork(). The
- * caller must return -ENODEV then.
+/* Returns true if the GPU cannot be used, because @gpu is NULL or this is a child of
+ * fork(). The caller must then return -ENODEV.
  */
 bool rn_gpu_is_gone(const struct rn_gpu *gpu);
 
-/* Returns true if TLPs are never in flight (place=now). */
+/* Returns true with place=now: TLPs are performed at once, so none is ever in flight. */
 bool rn_gpu_is_off(const struct rn_gpu *gpu);
 
 extern struct rn_gpu_counts {
 	_Atomic uint64_t launches, bar_reads, bar_writes, flushes, flushes_skipped;
 	_Atomic uint64_t freed_accesses;
-	/* Counts of what trap.c has done: closed the BAR's pages; handled the fault of a
-	 * load; opened pages for a system call; failed to close pages.
+	/* How often trap.c has closed the BAR's pages, handled the fault of a load,
+	 * opened pages for a system call, and failed to close pages.
 	 */
 	_Atomic uint64_t closings, loads_trapped, syscalls_opened, not_closed;
 } rn_gpu_counts;
@@ -164,9 +166,9 @@ int rn_gpu_memory_init(struct rn_gpu *gpu);
  */
 struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view);
 
-/* Calls @visit for each live allocation of the GPU; [@lo, @hi) are its addresses in the
- * BAR. The lock of the extents is held during the call, so @visit must not access memory
- * that may fault.
+/* Calls @visit for each allocation of the GPU that is not freed and has BAR addresses,
+ * which are [@lo, @hi). The lock of the extents is held during the call, so @visit must
+ * not access memory that may fault.
  */
 void rn_gpu_each_in_bar(struct rn_gpu *gpu,
 			void (*visit)(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi));
@@ -176,14 +178,15 @@ void rn_gpu_each_in_bar(struct rn_gpu *gpu,
  */
 bool rn_gpu_is_in_bar(struct rn_gpu *gpu, uint64_t offset);
 
-/* Adds @bytes, which may be negative, to rn_gpu.bar_used. Called for declared memory.
- * Returns 0, or -ENOMEM if the BAR has no room for them.
+/* Adds @bytes to rn_gpu.bar_used, the part of the BAR that is taken. Called with the
+ * length of declared memory, negative when it is given back. Returns 0, or -ENOMEM if the
+ * BAR has no room.
  */
 int rn_gpu_bar_take(struct rn_gpu *gpu, int64_t bytes);
 
 /* Called when an access at @addr has faulted. If @addr is GPU memory that is not
- * allocated, reports that on standard error, once per extent. Any thread may call this,
- * also in the SIGSEGV handler.
+ * allocated, reports the access on standard error, once per extent. May be called by any
+ * thread, also in the SIGSEGV handler.
  */
 void rn_gpu_report_fault(uintptr_t addr);
 
@@ -217,32 +220,35 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu);
  */
 struct rn_tlp rn_gpu_flush_tlp(const struct rn_gpu *gpu);
 
-/* Issues a read of the CPU from the GPU and forces it to arrive. This pushes the same
- * writes as a plain load of the CPU. The host lock is held.
+/* Issues a read of the CPU from the GPU and forces it. It pushes the same writes as a
+ * plain load of the CPU does. The host lock is held.
  */
 void rn_gpu_read_flush(struct rn_gpu *gpu);
 
-/* Opens or closes the GPU's pages as the state of the trap requires. The caller must call
- * this after it has allocated, freed or declared memory.
+/* Opens or closes the GPU's pages as the state of the trap requires. Must be called after
+ * memory was allocated, freed or declared, because its pages may have the wrong
+ * protection.
  */
 void rn_trap_refresh(struct rn_gpu *gpu);
 
-/* Closes those pages of the GPU that are open, because the next access may push more
- * TLPs than the last one, or the sanitizer may have to check it.
+/* Closes the pages of the GPU that are open. Needed when the next access may push more
+ * TLPs than the last one, or when the sanitizer may have to check it.
  */
 void rn_trap_close_again(struct rn_gpu *gpu);
 
-/* Opens only the page at @page. Called by the sanitizer, which decides which pages to
- * open. Returns false if accesses to this page are not trapped, or if it cannot be
- * opened.
+/* Opens only the page at @page. Called by the sanitizer if it decides itself which pages
+ * to open (rn_trap_on_load()). Returns false if accesses to this page are not trapped, or
+ * if the page cannot be opened.
  */
 bool rn_trap_open_page(struct rn_gpu *gpu, uintptr_t page);
 
-/* Opens all pages of the GPU. The next event of the GPU (trap.c) closes them again. */
+/* Opens all pages of the GPU, until the next event that trap.c lists closes them again.
+ */
 void rn_trap_open(struct rn_gpu *gpu);
 
-/* Adds @change (1 or -1) to the number of pending writes to or from the GPU's memory.
- * Called by the sanitizer. Does nothing if @gpu is NULL.
+/* Adds @change (1 or -1) to rn_trap_space.on_way, the number of writes in flight to or
+ * from the GPU's memory. Called by the sanitizer for writes that it withholds. Does
+ * nothing if @gpu is NULL.
  */
 void rn_trap_count(struct rn_gpu *gpu, int change);
 
@@ -279,16 +285,16 @@ struct rn_declared {
 	/* Number of registrations that use the piece; guarded by the host lock. */
 	unsigned users;
 	struct rn_host_region region;
-	/* The second mapping of the same pages, by which the simulation accesses them.
-	 * NULL: the program's pages were not replaced by those of a memfd, or the
-	 * program has mapped other pages there since.
+	/* Second mapping of the same pages, by which the simulation accesses them. NULL:
+	 * the program's pages were not replaced by those of a memfd, or the program has
+	 * later mapped other pages there.
 	 */
 	char *engine;
 	ino_t inode; /* inode number of the memfd with the pages */
 };
 
-/* Called when memory that is no allocation of a GPU is registered: finds out whether a
- * rule declares it to be a GPU's. Arguments and return values are those of
+/* Called when memory that is not an allocation of a GPU is registered. Finds out whether
+ * a rule declares the memory to be a GPU's. Arguments and return values are those of
  * rn_gpu_region_add().
  */
 int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
@@ -299,8 +305,8 @@ int rn_declared_add(const struct rn_host_nic *nic, uint32_t key, rn_iova addr,
  */
 int rn_declared_find(uintptr_t addr, struct rn_gpu_where *out);
 
-/* Returns the GPU to which the memory at @addr was declared by an active registration, or
- * NULL. Any thread, also in the SIGSEGV handler; needs no lock.
+/* Returns the GPU to which an active registration has declared the memory at @addr, or
+ * NULL. May be called by any thread, also in the SIGSEGV handler, without a lock.
  */
 struct rn_gpu *rn_declared_of(uintptr_t addr);
 

@@ -20,7 +20,7 @@
 #include "transport/io/process/stack.h"
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
-/* Both counters are guarded by the lock of the extents. */
+/* Numbers of allocations and of frees so far; guarded by the lock of the extents. */
 static uint64_t allocation_count, free_count;
 
 static void lock_table(void)
@@ -34,8 +34,8 @@ static void unlock_table(void)
 }
 
 /* -------------------------------------- views: mappings of a GPU's memory */
-/* Maps the three views of a GPU (BAR, kernels, simulation) side by side, so that one
- * comparison tells whether an address is in any of them.
+/* Maps the three views of a GPU (bar, dev, engine) side by side, so that one comparison
+ * tells whether an address is in any of them.
  */
 static int map_views(struct rn_gpu *gpu)
 {
@@ -115,8 +115,9 @@ struct rn_gpu *rn_gpu_of(uintptr_t addr, uint64_t *offset, char *view)
 	return NULL;
 }
 
-/* Sets the protection of an extent's pages in the views of kernels and of the
- * simulation. In these two it depends only on whether the extent is allocated.
+/* Sets the protection of an extent's pages in the views dev and engine. There the pages
+ * are open if the extent is allocated, closed if it is not; in the BAR they may be closed
+ * for other reasons, too.
  */
 static int protect_views(const struct rn_gpu *gpu, const struct rn_gpu_extent *e,
 			 int prot)
@@ -300,9 +301,9 @@ static void remove_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 }
 
 /* Puts the region of the extent into the list of regions, and gives its BAR pages the
- * protection that the GPU's other BAR pages have. Other pages are left alone, because
- * setting all of them would take longer with each allocation. Called with the host lock
- * held.
+ * protection that the GPU's other BAR pages have. The protection of other pages is not
+ * set again, because the time for that would grow with each allocation. Called with the
+ * host lock held.
  */
 static int link_region(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -385,8 +386,8 @@ err_free_extent:
 	return err;
 }
 
-/* Forces all TLPs that read or write the extent to arrive. Then removes its region and
- * protects its pages. The host lock is held.
+/* Forces all TLPs that read or write the extent. Then removes its region and closes its
+ * pages in all views. The host lock is held.
  */
 static void retire_extent(struct rn_gpu *gpu, struct rn_gpu_extent *e)
 {
@@ -505,9 +506,9 @@ int rn_gpu_find(const volatile void *ptr, struct rn_gpu_where *out)
 }
 
 /* ---------------------------------------------------------------- dma-buf */
-/* Returns a descriptor that stands for a dma-buf: one of the GPU's memfd, whose file
- * position is the offset of the first byte in the GPU's memory. The position goes along
- * with copies of the descriptor (by dup() or over a socket to the same process).
+/* Returns a descriptor that stands for a dma-buf. It is a new descriptor of the GPU's
+ * memfd; its file position is the offset of the first byte in the GPU's memory. Copies of
+ * the descriptor (by dup(), or by a socket to the same process) have the same position.
  */
 int rn_gpu_export_dmabuf(const void *ptr, size_t len)
 {
@@ -638,9 +639,10 @@ enum {
 	REPORTS_MAX = 16,
 };
 
-/* Returns a name for whoever accessed memory through @view, for a report. The guard of a
- * copy (mem_guard.h) shows that a simulated device made it; but with place=now the
- * copies run under the guard of the plugin, which this library cannot see.
+/* Returns a text for a report that says who accessed memory through @view. If this thread
+ * has a guard (mem_guard.h), a simulated device was copying. With place=now this cannot
+ * be told, because the plugin makes these copies under its own guard, which this library
+ * does not see.
  */
 static const char *name_user(const struct rn_gpu *gpu, char view)
 {
@@ -664,14 +666,14 @@ static const struct rn_gpu_extent *extent_below(const struct rn_gpu *gpu, uint64
 
 static void say_in_handler(const char *text)
 {
-	/* This runs in the SIGSEGV handler, so it does not use write(), for which
-	 * page_calls.c has a wrapper.
+	/* This runs in the SIGSEGV handler. So it must not call write(), which would
+	 * reach the wrapper in page_calls.c.
 	 */
 	syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 
-/* Appends to the text which line of the program freed the memory, and writes the text to
- * standard error. @freed_by: return address of the call that freed it.
+/* Appends to the text the line of the program that freed the memory, and writes the text
+ * to standard error. @freed_by: return address of the call that freed the memory.
  */
 static void say_with_frame(char *text, size_t used, size_t len, void *freed_by)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* trap.c - turns a plain load of the CPU from device memory into a PCIe read.
  *
- * While any TLP writes to a GPU's memory or comes from it, all pages of the CPU's view of
- * this memory are closed (PROT_NONE). A load or store then faults; the handler performs a
- * read TLP and opens the pages. A PCIe read pushes the writes in front of it in the same
- * queues, and the completion pushes the writes that the GPU has sent, so it matters
- * little which byte is read. Writes that the read does not push (they take another route,
- * or have not come to the common queue yet) stay in flight. The pages are closed again at
- * the next event of this GPU, since the next access may have more writes to push. For the
- * same reason a plain store, which takes effect at once, does not overtake a write that
- * it must not overtake, on whatever page.
+ * While a TLP in flight writes to a GPU's memory or was issued by the GPU, all pages of
+ * the CPU's view of this memory are closed (PROT_NONE). A load or store then faults; the
+ * SIGSEGV handler performs a read TLP and opens the pages. A PCIe read pushes the writes
+ * in front of it in the same queues, and its completion pushes the writes that the GPU
+ * has sent, so it matters little which byte is read. Writes that the read does not push,
+ * because they take another route or have not reached a queue that the read uses, stay in
+ * flight. The next event of this GPU closes the pages again, because the next access may
+ * push more writes. A plain store takes effect at once when the pages are open. It does
+ * not overtake a write that it must not overtake, because the fault has pushed that write
+ * before.
  *
  * The state of a GPU's pages:
  *
- * on_way	state
- * 0	OPEN	an access has nothing to push
- * > 0	CLOSED	an access faults and pushes
- * > 0	OPEN	after an access that could not push everything, until the next event: a
+ * on_way state 0 OPEN there is nothing that an access could push > 0 CLOSED an access
+ * faults and pushes > 0 OPEN after an access that could not push everything, until the
+ * next event: a
  *		write is issued or performed, or comes to the queue of the CPU's TLPs
  */
 #include <errno.h>
@@ -46,10 +46,10 @@ static void open_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	set_open(lo, hi);
 }
 
-/* Closes the pages [lo, hi), except those that system calls use at the moment. Also
- * drops their page table entries by madvise(), which loses no data, because the pages
- * are shared memory. Then the time of the next mprotect() depends on the pages that were
- * touched since, not on all that were ever touched.
+/* Closes the pages [lo, hi), except those that system calls use at the moment. Also drops
+ * their page table entries by madvise(), which loses no data, because the pages are
+ * shared memory. Without page table entries the next mprotect() is fast: the time that it
+ * takes depends on the number of pages touched since, not on the number ever touched.
  */
 static void close_addresses(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 {
@@ -73,13 +73,13 @@ static void open_pages(struct rn_gpu *gpu)
 	each_declared(gpu, open_addresses);
 }
 
-/* Closes the CPU's view of the GPU, from its start to the highest allocation, with one
- * call: the gaps between allocations are closed anyway.
+/* Closes the CPU's view of the GPU from its start to the highest allocation by one call.
+ * The call includes the gaps between allocations, which are closed already.
  */
 static void close_pages(struct rn_gpu *gpu)
 {
-	/* If the program has installed a SIGSEGV handler of its own meanwhile, puts the
-	 * library's handler in front of it again.
+	/* The program may have installed a SIGSEGV handler since the last call. This puts
+	 * the library's handler in front of it again.
 	 */
 	(void)rn_guard_install();
 	gpu->trap.state = RN_TRAP_CLOSED;
@@ -147,7 +147,8 @@ void rn_trap_close_again(struct rn_gpu *gpu)
 }
 
 /* Called when a write moves into the queue that TLPs from the CPU to the GPU use, too.
- * The next access of the CPU pushes this write, so the pages are closed again.
+ * The next access of the CPU would push this write, so the access must fault: closes the
+ * pages again.
  */
 static void tlp_moving(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -199,8 +200,9 @@ void rn_gpu_read_flush(struct rn_gpu *gpu)
 }
 
 /* Forces the TLPs that are still in the queue of TLPs from the CPU to this GPU. When the
- * read was issued, the driver may have moved some into this queue behind it. A store of
- * the CPU, which takes effect at once, would overtake them.
+ * read was issued, the driver may have moved some TLPs into this queue behind the read,
+ * which did not push them. A store of the CPU takes effect at once, and would overtake
+ * them.
  */
 static void empty_way_of_cpu(struct rn_gpu *gpu)
 {
@@ -354,7 +356,7 @@ static void open_range(struct rn_gpu *gpu, uintptr_t lo, uintptr_t hi)
 	(void)rn_page_protect(lo, hi, RN_PAGE_OPEN);
 }
 
-/* Opens declared memory only, because a child has no mapping of a GPU's views. */
+/* Opens declared memory only: a child of fork() has no mapping of the views of GPUs. */
 static void open_in_child(void)
 {
 	for (int i = 0; i < RN_GPU_MAX; i++) {
@@ -384,8 +386,8 @@ void rn_trap_add(struct rn_host *h, struct rn_gpu *gpu)
 	if (!trap || strcmp(trap, "off") != 0) {
 		if (!is_on())
 			rn_host_add_hooks(h, &hooks);
-		/* on_way does not include TLPs that are in flight already, so they are
-		 * performed now.
+		/* @on_way counts TLPs only from now on, so those that are in flight
+		 * already must be performed first.
 		 */
 		rn_host_force_all(h);
 		atomic_store(&gpu->trap.is_active, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage.c - opens and closes the driver, registers files and buffers; see
- * storage_internal.h for the other files.
+/* storage.c - opens and closes the storage driver, registers files and buffers;
+ * storage_internal.h lists the other files.
  */
 #include <assert.h>
 #include <errno.h>
@@ -56,8 +56,8 @@ static void init_once(void)
 {
 	pthread_condattr_t attr;
 
-	/* The condition variable uses CLOCK_MONOTONIC, as deadlines are times
-	 * of rn_host_now().
+	/* The condition variable uses CLOCK_MONOTONIC, because deadlines are compared
+	 * with rn_host_now().
 	 */
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -520,8 +520,8 @@ int rn_storage_buffer_deregister(void *base)
 
 	if (err)
 		return err;
-	/* If the memory was freed since it was registered, the buffer is found by the
-	 * address that the program has registered.
+	/* The memory may have been freed since it was registered. Then the buffer is
+	 * found by the address that the program registered.
 	 */
 	if (rn_storage_place_of((uintptr_t)base, &place))
 		place.addr = (uintptr_t)base;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* storage_batch.c - batches: transfers started together and reported as they end. */
+/* storage_batch.c - batches. The transfers of a batch are started together, and each is
+ * reported when it has ended.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +41,8 @@ int rn_storage_batch_setup(struct rn_storage_batch **batch, unsigned max)
 	return 0;
 }
 
-/* Moves a transfer from the list of started to the list of ended transfers. Called with
- * the lock held.
+/* Moves a transfer from the list of started ones to the list of ended ones. Called with
+ * the storage lock held.
  */
 static void move_to_done(struct rn_storage_req *r)
 {

@@ -19,15 +19,16 @@ enum {
 	RING = 256, /* number of completion entries in a ring; a power of two */
 	/* maximum number of commands in progress at one drive; a power of two */
 	IDS = 1024,
-	/* After this number of TLPs, the host lock is released for a moment, so that
-	 * other threads can run.
+	/* After this number of TLPs, the drive's thread releases the host lock for a
+	 * moment, so that other threads can run.
 	 */
 	BURST = 64,
 	STACK = 256 * 1024,
 };
 
-/* A completion entry is one aligned 64-bit word, so it becomes visible as a whole: bits
- * 63..48 id, 47 phase, 46..32 error, 31..0 bytes transferred.
+/* The flag and the mask of a completion entry. An entry is one aligned 64-bit word, so it
+ * becomes visible as a whole: bits 63..48 id, 47 phase, 46..32 error, 31..0 bytes
+ * transferred.
  */
 #define ENTRY_PHASE (UINT64_C(1) << 47)
 #define ENTRY_ERROR_MASK UINT64_C(0x7fff)
@@ -62,8 +63,8 @@ static struct rn_drive_command *command_of(const struct rn_tlp *tlp)
 }
 
 /* Called when a data write has been performed. Counts a fault, if there was one. The
- * command may have completed long before. This callback and the following ones run under
- * the host lock.
+ * command may have completed long before, because it does not wait for its posted writes.
+ * This callback and the following ones run under the host lock.
  */
 static void write_performed(void *arg, const struct rn_tlp *tlp,
 			    enum rn_mem_result result)
@@ -111,7 +112,9 @@ static void entry_performed(void *arg, const struct rn_tlp *tlp,
 }
 
 /* ------------------------------------------------------------ data of a command */
-/* Returns the length of the next TLP: at most max_payload, and within one page. */
+/* Returns the length of the next TLP: at most max_payload, and not beyond the end of a
+ * page.
+ */
 static uint32_t tlp_len(uint64_t addr, size_t left)
 {
 	size_t len = rn_host_knobs(rn_storage.host)->max_payload;
@@ -249,9 +252,9 @@ static size_t run_write(struct drive *d, struct rn_drive_command *c, int *error)
 	return moved;
 }
 
-/* Waits until an entry of the ring is free: the threads that wait for transfers take
- * entries out of the ring. Returns the number of the free entry. Called with the storage
- * lock held.
+/* Waits until an entry of the ring is free. The threads that wait for transfers free
+ * entries, by taking them out of the ring. Returns the number of the free entry. Called
+ * with the storage lock held.
  */
 static uint32_t reserve_entry(struct drive *d)
 {
@@ -284,8 +287,8 @@ static void send_entry(struct drive *d, const struct rn_drive_command *c, size_t
 	rn_host_lock(rn_storage.host);
 	status = rn_host_issue(rn_storage.host, &tlp, &entry, entry_performed, NULL);
 	rn_host_unlock(rn_storage.host);
-	/* The entry could not be issued as a TLP, so it is written directly. Otherwise
-	 * the threads that wait for it would wait for ever.
+	/* The entry could not be issued as a TLP, so it is written to the ring directly.
+	 * Without an entry, the threads that wait for the command would wait for ever.
 	 */
 	if (status < 0)
 		__atomic_store_n(&d->ring[n % RING], entry, __ATOMIC_RELEASE);
@@ -356,8 +359,8 @@ int rn_storage_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 		return -ENOMEM;
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
-	/* The copies of this thread may fault, and the handler of the memory guard must
-	 * get these signals.
+	/* Copies of the drive's thread may fault. The handler of the memory guard must
+	 * get these signals then, so they are not blocked.
 	 */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);

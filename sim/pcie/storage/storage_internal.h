@@ -8,9 +8,9 @@
  * storage_batch.c	batches: transfers started together
  * storage_stream.c	streams: transfers and kernels in order
  *
- * Locks: rn_storage_lock() guards all that this file declares. A thread that needs the
- * host lock, too, takes the host lock first. So code that holds the storage lock must
- * call no function of host.h.
+ * Locks: rn_storage_lock() takes the storage lock, which guards all that this file
+ * declares. A thread that needs both locks takes the host lock first. So code that holds
+ * the storage lock must call no function of host.h.
  */
 #ifndef RN_STORAGE_INTERNAL_H
 #define RN_STORAGE_INTERNAL_H
@@ -24,7 +24,9 @@
 #include "storage_route.h"
 
 enum {
-	/* Number of bytes that a transfer copies at a time through its bounce buffer. */
+	/* Size of a bounce buffer, that is the number of bytes that a transfer copies at
+	 * a time.
+	 */
 	RN_STORAGE_BOUNCE = 256 * 1024,
 };
 
@@ -42,8 +44,8 @@ struct rn_storage_file {
 
 struct rn_storage_buffer {
 	struct rn_storage_buffer *next;
-	/* Address that the user has registered. rn_storage_buffer_deregister() finds the
-	 * buffer by this address, even if the memory was freed meanwhile.
+	/* Address that the program has registered. rn_storage_buffer_deregister() finds
+	 * the buffer by this address, even if the memory was freed meanwhile.
 	 */
 	uintptr_t base;
 	size_t len;
@@ -59,7 +61,9 @@ struct rn_storage {
 	 */
 	pthread_cond_t changed;
 	unsigned opens;
-	/* The driver was opened implicitly, by the first call that needed it. */
+	/* The driver was opened by the first call that needed it, not by
+	 * rn_storage_driver_open().
+	 */
 	bool is_implicit;
 	unsigned objects; /* number of files, buffers, batches and streams */
 	struct rn_storage_policy policy;
@@ -68,7 +72,7 @@ struct rn_storage {
 	struct rn_storage_buffer *buffers;
 	/* Bounce buffers in GPU memory that are not in use; a list. */
 	struct rn_storage_gpu_bounce *bounces;
-	/* number of transfers on each route */
+	/* number of transfers so far on each route */
 	uint64_t taken[RN_STORAGE_WAY_COUNT];
 	uint64_t faults;
 	struct rn_host *host;
@@ -174,8 +178,8 @@ bool rn_drive_cancel(struct rn_drive_command *c);
  */
 struct rn_drive_command *rn_drive_take(size_t *count, int *error);
 
-/* Ends the threads of all drives. No command may be queued. Called with the storage lock
- * held, which it releases.
+/* Ends the threads of all drives. No command may be queued. The caller holds the storage
+ * lock; this function releases it.
  */
 void rn_drive_stop_all(void);
 
@@ -196,7 +200,8 @@ struct rn_storage_req {
 	struct rn_storage_buffer *buffer;
 	/* where the first byte of the transfer lies in memory */
 	struct rn_storage_place place;
-	enum rn_storage_status status; /* result of the transfer; guarded by the lock */
+	/* result of the transfer; guarded by the storage lock */
+	enum rn_storage_status status;
 	ssize_t result;
 	size_t moved;
 	bool is_cancelled;
@@ -212,8 +217,8 @@ struct rn_storage_req {
 	struct rn_storage_req *next;
 };
 
-/* Begins the transfer of @r->io. Returns 0 or -errno; after an error the transfer has not
- * begun and @ended is not called.
+/* Begins the transfer of @r->io. Returns 0 or -errno. After an error the transfer has not
+ * begun, and r->ended() is not called.
  */
 int rn_storage_req_start(struct rn_storage_req *r);
 
@@ -235,7 +240,9 @@ static inline bool rn_storage_req_has_ended(const struct rn_storage_req *r)
  */
 bool rn_storage_wait(bool (*is_over)(const void *arg), const void *arg, rn_ns deadline);
 
-/* Forces all writes that drives have issued to [addr, addr + len) to become visible. */
+/* Forces all writes that drives have issued to [addr, addr + len), so that they are
+ * visible when this function returns.
+ */
 void rn_storage_settle_range(uint64_t addr, uint64_t len);
 
 /* Starts a transfer, waits for its end and returns its result. */

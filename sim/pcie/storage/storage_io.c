@@ -21,10 +21,10 @@ enum {
 	 * that other threads can run.
 	 */
 	COPY = 4096,
-	/* Maximum number of TLPs that a waiting thread moves before it reads the rings
-	 * of completion entries again. With the adversarial driver more are moved,
-	 * because it moves data only when an ordering rule puts them before the
-	 * completion entry.
+	/* Maximum number of TLPs that a waiting thread moves before it reads the rings of
+	 * completion entries again. The adversarial driver moves data only when an
+	 * ordering rule puts it before the completion entry, so with this driver more
+	 * TLPs have to be moved.
 	 */
 	STEPS = 4,
 	STEPS_ADVERSARIAL = 64,
@@ -48,9 +48,9 @@ static int check_io(const struct rn_storage_io *io)
 	return 0;
 }
 
-/* Finds the memory and, if it is registered, the buffer of the transfer. Increments
- * `active' of the buffer and of the file, so that the program cannot deregister them
- * during the transfer. Returns 0 or -errno.
+/* Finds the memory of the transfer and, if the memory is registered, its buffer.
+ * Increments @active of the buffer and of the file, so that the program cannot deregister
+ * them during the transfer. Returns 0 or -errno.
  */
 static int hold_objects(struct rn_storage_req *r)
 {
@@ -146,9 +146,9 @@ int rn_storage_plan(const struct rn_storage_file *file, const void *base, size_t
 }
 
 /* -------------------------------------- copies between bounce buffer and memory */
-/* Called before the CPU copies from GPU memory. Reads from the GPU through its BAR,
- * which pushes earlier writes of other devices to it. On real hardware the CPU would
- * launch a copy on the GPU, and the launch would push these writes.
+/* Called before the CPU copies from GPU memory. Reads from the GPU through its BAR, which
+ * pushes writes of other devices to the GPU that were issued before. On real hardware the
+ * CPU would launch a copy on the GPU, and the launch would push these writes.
  */
 static void visit_gpu(struct rn_host *h, int gpu, uint64_t addr)
 {
@@ -242,8 +242,8 @@ static void put_bounce(struct rn_storage_req *r)
 {
 	if (!r->bounce)
 		return;
-	/* Forces the drive's writes to the bounce buffer to arrive, before the buffer is
-	 * used for something else.
+	/* Forces the drive's writes to the bounce buffer, so that none arrives when the
+	 * buffer has another use.
 	 */
 	rn_storage_settle_range(r->bounce, RN_STORAGE_BOUNCE);
 	free(r->host_bounce);
@@ -285,8 +285,8 @@ static void end_with(struct rn_storage_req *r, int error)
 
 static int file_descriptor(const struct rn_storage_req *r)
 {
-	/* With O_DIRECT unaligned accesses fail, so these transfers use the descriptor
-	 * that was opened without O_DIRECT.
+	/* Unaligned accesses fail on a descriptor with O_DIRECT, so these transfers use
+	 * the one that was opened without that flag.
 	 */
 	return r->route.reason == RN_STORAGE_UNALIGNED ||
 			       r->route.reason == RN_STORAGE_UNREGISTERED
@@ -382,8 +382,8 @@ int rn_storage_req_start(struct rn_storage_req *r)
 		err = hold_objects(r);
 	if (err)
 		return err;
-	/* If the program has installed a SIGSEGV handler of its own meanwhile, puts the
-	 * library's handler in front of it again.
+	/* The program may have installed a SIGSEGV handler since the last call. This puts
+	 * the library's handler in front of it again.
 	 */
 	rn_guard_install();
 	err = choose_route(r);
@@ -437,8 +437,9 @@ static bool take_one(void)
 	return true;
 }
 
-/* Lets the simulated PCIe fabric move some TLPs; one of them may be a completion entry.
- * Called with the storage lock held, which is released meanwhile.
+/* Lets the simulated PCIe fabric move some TLPs; one of them may be the completion entry
+ * that the caller waits for. Called with the storage lock held, which is released
+ * meanwhile.
  */
 static void look_again(void)
 {

@@ -102,8 +102,9 @@ int rn_storage_policy_format(const struct rn_storage_policy *policy, char *buf,
 	return (int)at;
 }
 
-/* Parses @name followed by one digit, which must be less than @limit; sets *@number to
- * it. Returns the end of the text that was read, or NULL if @text is something else.
+/* Parses @name followed by one digit, and sets *@number to the digit, which must be less
+ * than @limit. Returns the end of the text that was read, or NULL if @text is something
+ * else.
  */
 static const char *parse_unit(const char *text, const char *name, unsigned limit,
 			      unsigned *number)
@@ -213,8 +214,8 @@ unsigned rn_storage_drive_of(const char *paths, const char *path)
 
 /* ------------------------------------------------------------ choice of a route */
 /* Returns true if the memory is host memory, or GPU memory that the drive reaches as if
- * both were below one PCIe switch: the GPU is below the switch of the drive (near_gpus),
- * or the knob is rc.p2p=shared.
+ * both were below one PCIe switch: the GPU is below the same switch as the drive
+ * (near_gpus), or the knob rc.p2p is `shared'.
  */
 static bool is_below_switch(const struct rn_storage_facts *f)
 {

@@ -57,7 +57,9 @@ struct rn_storage_facts {
 	int gpu;	   /* GPU that owns the memory; -1: host memory */
 	enum rn_p2p p2p;   /* value of the knob rc.p2p */
 	uint8_t near_gpus; /* GPUs below the switch of the drive, as a bit mask */
-	/* GPUs that exist, as a bit mask. Each of them could hold the bounce buffer. */
+	/* GPUs that exist, as a bit mask. The bounce buffer could be in the memory of any
+	 * of them.
+	 */
 	uint8_t other_gpus;
 	uint8_t nvlinks; /* GPUs with an NVLink to the GPU `gpu', as a bit mask */
 	bool is_registered, is_aligned, is_beyond_bar;

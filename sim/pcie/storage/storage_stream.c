@@ -16,17 +16,18 @@ enum item_kind {
 struct item {
 	struct item *next;
 	enum item_kind kind;
-	/* The following members are used if the item is a transfer. */
+	/* The members from here to the next comment are used if the item is a transfer.
+	 */
 	enum rn_storage_op op;
 	struct rn_storage_file *file;
 	void *base;
 	const size_t *size;
 	const off_t *file_offset, *buf_offset;
 	ssize_t *done;
-	/* The following members are used if the item is a kernel launch. */
+	/* The next two members are used if the item is a kernel launch. */
 	struct rn_gpu *gpu;
 	rn_gpu_kernel_fn *kernel;
-	/* The following members are used if the item is a callback. */
+	/* The next two members are used if the item is a callback. */
 	void (*fn)(void *arg);
 	void *arg;
 };
