@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize.c - passes the events of the hierarchy to the model of each class of machines
- * (sanitize_classes.c), and determines which reads come too early.
+ * (sanitize_classes.c), and finds the reads that come too early.
  *
- * A read comes too early on a machine of a class if a device's write to the same bytes is
- * pending in the model of that class. A data write belongs to a NIC, QP, side (send or
- * receive) and message number. It is covered once the program has taken a completion of
- * the same queue with the same or a later number, because a completion covers all earlier
- * messages of its queue (IBTA Vol 1, 9.7.6 and 10.8). A write that is covered and still
- * pending is on its way through a queue that the CQE does not use.
+ * On a machine of some class, a read comes too early if a device's write to the same
+ * bytes is pending in the model of that class. A write of data belongs to a NIC, QP, side
+ * (data of responses, or of requests received) and message number. It is covered once the
+ * program has taken a completion of the same queue with the same or a later number,
+ * because a completion covers all earlier messages of its queue (IBTA Vol 1, 9.7.6 and
+ * 10.8). A write can be covered and still pending: the CQE came by a queue that this
+ * write does not use.
  */
 #include "sanitize.h"
 
@@ -24,12 +25,16 @@
 #include "transport/io/memory/mem_guard.h"
 #include "transport/io/report/stacks.h"
 
-/* Bit of tlp.msg that marks data of responses, see tlp_header() in host_access.c. */
+/* Bit of tlp.msg that marks the data of responses to this process's requests, see
+ * tlp_header() in host_access.c.
+ */
 #define RESPONSE (UINT32_C(1) << 31)
 
 enum {
-	SEND_BITS = 31, /* number of bits of a send queue's message number in a TLP */
-	RECV_BITS = 24, /* number of bits of an MSN */
+	/* number of bits of a request's number in tlp.msg, for the send queue */
+	SEND_BITS = 31,
+	/* number of bits of an MSN, by which received messages are numbered */
+	RECV_BITS = 24,
 };
 
 struct rn_san rn_san;
@@ -48,9 +53,7 @@ static bool is_data_of(const struct rn_tlp *tlp, enum rn_san_side side)
 	       ((tlp->msg & RESPONSE) != 0) == (side == RN_SAN_SEND);
 }
 
-/* Returns true if message @msg is @limit or an earlier one. Numbers of messages wrap
- * around.
- */
+/* Returns true if message @msg is @limit or an earlier one. The numbers wrap around. */
 static bool is_up_to(uint32_t msg, uint32_t limit, enum rn_san_side side)
 {
 	unsigned unused = 32 - (side == RN_SAN_SEND ? SEND_BITS : RECV_BITS);
@@ -82,8 +85,8 @@ static bool is_covered_by(const struct rn_tlp *tlp, const void *arg)
 	       is_up_to(tlp->msg & ~RESPONSE, c->msg, c->side);
 }
 
-/* Called when the program has taken completion number @n. Notes that it covers the
- * messages of @side up to @msg.
+/* Called when the program has taken completion number @n. Marks the messages of @side up
+ * to @msg as covered by it.
  */
 static void cover_up_to(struct rn_san_qp *q, enum rn_san_side side, uint32_t msg,
 			uint16_t n)
@@ -102,10 +105,10 @@ void rn_sanitize_polled(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	const struct rn_san_cqe *sent;
 	struct rn_san_qp *q;
 
-	/* The program will now read the data that the completion covers, and where
-	 * writes are withheld, the pages are closed so that the read faults. If the
-	 * program has installed a SIGSEGV handler by a bare system call meanwhile, puts
-	 * the library's handler in front again.
+	/* The program will now read the data that the completion covers. If writes of
+	 * this data are withheld, the pages are closed, and the read must fault and reach
+	 * the library's SIGSEGV handler. This puts that handler in front again, in case
+	 * the program has set one by a bare system call.
 	 */
 	(void)rn_guard_install();
 	rn_host_lock(h);
@@ -183,8 +186,8 @@ static void note_cqe(struct rn_host *h, const struct rn_tlp *tlp,
 	rn_san_cqe_sent(&sent);
 }
 
-/* Returns true if the write belongs to a message that was received again after the
- * program had taken its completion. The bytes were in memory before.
+/* Returns true if the write repeats one whose message the program has completed: the peer
+ * has sent the message again. The bytes were in memory before.
  */
 static bool is_duplicate(const struct rn_tlp *tlp)
 {
@@ -198,8 +201,8 @@ static bool is_duplicate(const struct rn_tlp *tlp)
 	       is_up_to(tlp->msg & ~RESPONSE, q->done[side].msg, side);
 }
 
-/* Returns true if the sanitizer was started only for the knob hold=event, and the program
- * has chosen other knobs since. Its results are not used then.
+/* Returns true if the sanitizer was started only because of the knob hold=event, and the
+ * program has set other knobs since. Then no write is withheld.
  */
 static bool is_idle(const struct rn_host *h)
 {
@@ -226,22 +229,23 @@ static void tlp_issued(struct rn_host *h, const struct rn_tlp *tlp)
 		note_cqe(h, tlp, cqe);
 }
 
-/* Implements rn_host_hooks.withholds, which is called after tlp_issued(): returns true
- * if the bytes of the write are kept from the program for now.
+/* Implements rn_host_hooks.withholds, which is called after tlp_issued(): returns true if
+ * the write is withheld, that is, the program does not see its bytes yet.
  */
 static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 {
 	if (is_idle(h) || is_duplicate(tlp))
 		return false;
 	if (rn_san_is_of_atomic(tlp) && rn_san_atomic_of(tlp)) {
-		/* The write of this atomic is withheld. The NIC's lock on the word is
-		 * released meanwhile, and the next atomic reads the value that is stored
-		 * here.
+		/* The write of this atomic is withheld, but the NIC releases its lock of
+		 * the word now. The next atomic on the word reads the value that this
+		 * write stores.
 		 */
 		if (!rn_san_withhold(tlp))
 			return false;
-		/* If `rocin hunt' says which writes are late, this one may have been
-		 * stored at once instead. The word is not locked any more then.
+		/* With a schedule of `rocin hunt' (late=FILE) the write may be one that
+		 * is not late, and be stored already. Then the word is not locked any
+		 * more.
 		 */
 		if (rn_san_is_withheld(tlp->addr, tlp->len))
 			rn_host_free_withheld(h, tlp);
@@ -251,9 +255,9 @@ static bool tlp_withheld(struct rn_host *h, const struct rn_tlp *tlp)
 }
 
 /* Returns true if the TLP is a read by a NIC that may be performed as soon as it is
- * issued. The sanitizer's findings depend on the order of events and not on the time at
- * which a NIC reads, so the bus thread need not be woken for each packet. With
- * hold=event, and under `rocin hunt', reads are not hurried, because the user wants to
+ * issued. The sanitizer's findings depend on the order of events, not on the time at
+ * which a NIC reads, so the bus thread need not be woken for each packet. With hold=event
+ * and under `rocin hunt', such reads are not performed at once, because the user wants to
  * see what a late read gets.
  */
 static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
@@ -264,9 +268,10 @@ static bool is_read_hurried(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san.options.level >= RN_SANITIZE_ON;
 }
 
-/* Returns true if one TLP may write bytes of several granules. It may while the
- * sanitizer judges reads: the program never sees a part of a write then, and each class
- * of machines cuts writes by its own granule (sanitize_classes.c).
+/* Returns true if one TLP may write bytes of several granules. It may if the sanitizer
+ * judges reads and withholds writes: then the program never sees a part of a write, and
+ * the model of each class of machines cuts the write by its own granule
+ * (sanitize_classes.c).
  */
 static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -275,7 +280,8 @@ static bool is_write_joined(struct rn_host *h, const struct rn_tlp *tlp)
 	       rn_san_class_joins(tlp);
 }
 
-/* Records that an agent has read bytes of the range that a withheld write will change. */
+/* Records that @agent has read bytes of the range to which a withheld write is pending.
+ */
 static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 {
 	const struct rn_tlp *tlp;
@@ -288,8 +294,8 @@ static void note_early(unsigned agent, rn_iova addr, uint64_t len)
 		rn_san_note_early(agent, tlp, page);
 }
 
-/* Returns true if the byte is in declared memory, which the program has allocated and
- * devices treat as a GPU's. Writes to such memory are not withheld.
+/* Returns true if the byte is in declared memory: the program has allocated it, and a
+ * rule has declared it to be a GPU's. Writes to such memory are not withheld.
  */
 static bool is_declared(rn_iova addr)
 {
@@ -300,8 +306,8 @@ static bool is_declared(rn_iova addr)
 	return r && rn_agent_is_gpu(r->target) && !rn_gpu_of(addr, &offset, &view);
 }
 
-/* @tlp is a read by a NIC. If it reads the source buffer of a request of this process,
- * returns that request. Returns NULL if the NIC reads for its peer.
+/* @tlp is a read by a NIC. Returns the request of this process whose source buffer the
+ * NIC reads, or NULL if the NIC reads on behalf of its peer.
  */
 static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 					 const struct rn_tlp *tlp)
@@ -316,8 +322,8 @@ static const struct rn_san_wr *gather_of(const struct rn_san_qp *q,
 	return NULL;
 }
 
-/* If bytes of the source that @tlp reads were copied when the request was posted,
- * replaces what the NIC has read by the copy.
+/* If bytes of the source that @tlp reads were copied when the request was posted
+ * (sanitize_early.c), the NIC sends the copy: replaces what the NIC has read by it.
  */
 static void put_early(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -334,8 +340,8 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		rn_san.old_read.len = 0;
 		put_early(h, tlp);
 	}
-	/* A write that was not withheld has just become visible. The sanitizer did not
-	 * choose the time, so the program may have seen the bytes already.
+	/* A write that was not withheld has just become visible, at a time that the
+	 * sanitizer did not choose. So the program may have seen the bytes already.
 	 */
 	if (rn_san_is_by_device(tlp) && !(tlp->flags & RN_TLP_CQE) &&
 	    !rn_san_is_storing()) {
@@ -344,13 +350,13 @@ static void tlp_performed(struct rn_host *h, const struct rn_tlp *tlp)
 		else
 			rn_san_class_seen(tlp->addr, tlp->len);
 	}
-	/* The CPU or a GPU has just written a value. An instruction of the program that
-	 * runs in a single step at this moment may have read it.
+	/* The CPU or a GPU has just written a value. The program may be in a single step
+	 * at this moment, and the stepped instruction may have read the value.
 	 */
 	if (tlp->kind == RN_TLP_WRITE && !rn_san_is_by_device(tlp) &&
 	    rn_san_is_stepping(tlp))
 		rn_san_class_own_seen(tlp->addr, tlp->len);
-	/* CQEs are left out, because no source buffer lies in a CQ ring. */
+	/* Writes of CQEs need not be looked at: no source buffer lies in a CQ ring. */
 	if (tlp->kind != RN_TLP_READ && !(tlp->flags & RN_TLP_CQE) &&
 	    tlp->requester >= RN_AGENT_NIC)
 		rn_san_note_write(tlp->addr, tlp->len);
@@ -377,8 +383,8 @@ static bool is_on_its_way(rn_iova addr, uint64_t len, bool is_by_device)
 	return false;
 }
 
-/* Called when an agent reads the range: writes of the CPU and the GPUs to it are now
- * known to be visible.
+/* Called when an agent reads the range. If no write of the CPU or of a GPU to the range
+ * is in flight, such writes to it are visible, so the models perform them.
  */
 static void see_own(rn_iova addr, uint64_t len)
 {
@@ -390,18 +396,20 @@ static bool find_pending(struct rn_san_read *r)
 {
 	r->pending = rn_san_class_pending(r->addr, r->len, r->by);
 	/* In declared memory the bytes of one write may become visible one after the
-	 * other. Nothing is in flight to these bytes, so they are visible, although
-	 * other bytes of the same write may be pending.
+	 * other. A write may be pending because of its other bytes. If nothing is in
+	 * flight to the bytes of this read, they are visible, and the read is not too
+	 * early.
 	 */
 	if (r->pending && is_declared(r->addr) && !is_on_its_way(r->addr, r->len, true))
 		r->pending = 0;
 	return r->pending != 0;
 }
 
-/* Returns true if the program does not rely on the bytes that a NIC reads. There are two
- * such cases: the NIC reads for its peer, and no completion covers the bytes; or the NIC
- * reads for a request that was posted too early: before the program took the completion
- * that covers the bytes or, if there is none, before the bytes were written.
+/* Returns true if the program does not rely on the bytes that a NIC reads, so that the
+ * read is no mistake. This is so in two cases. The NIC reads for its peer, and no
+ * completion covers the bytes. Or the NIC reads for a request that the program posted
+ * before it took the completion that covers the bytes or, if there is none, before the
+ * bytes were written.
  */
 static bool is_unrelated(const struct rn_san_read *r)
 {
@@ -421,9 +429,10 @@ bool rn_san_waits_for_events(const struct rn_host *h)
 }
 
 /* With hold=event: returns true if this read of the NIC is postponed until the program
- * waits. The source of a request behind a READ or an atomic may be the result of that
- * operation, so the NIC reads it at once, which shows that a fence is missing. Reads for
- * other processes are not postponed, because it is not known when those processes wait.
+ * waits for something. The source of a request may be the result of a READ or an atomic
+ * of the same QP. If one has not completed, the source is read at once, so that a missing
+ * fence shows. Reads for a peer in another process are not postponed, because it is not
+ * known when that process waits.
  */
 static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 {
@@ -436,9 +445,10 @@ static bool is_read_late(struct rn_host *h, const struct rn_tlp *tlp)
 	return rn_san_fetch_of(tlp) != NULL;
 }
 
-/* Called for a read by which a NIC serves a READ, FLUSH or atomic of this process. Such
- * a read pushes earlier writes, and the program may have posted the request for that
- * purpose. Whether it relies on this is known when it takes the completion.
+/* Called for a read by which a NIC serves a READ, FLUSH or atomic of this process. Such a
+ * read pushes earlier writes, and the program may have posted the request to achieve
+ * that. Only when the program takes the completion of the request does it know that the
+ * read was performed.
  */
 static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
 {
@@ -447,7 +457,7 @@ static void note_fetch(const struct rn_tlp *tlp, const struct rn_san_wr *fetch)
 }
 
 /* A NIC reads bytes to which a write is pending. Reports this if it is a mistake. Returns
- * true if the NIC reads a source buffer and this was reported.
+ * true if the NIC reads a source buffer, so that the read was reported.
  */
 static bool judge_nic_read(struct rn_san_read *r, const struct rn_tlp *tlp)
 {
@@ -460,9 +470,9 @@ static bool judge_nic_read(struct rn_san_read *r, const struct rn_tlp *tlp)
 	return r->request != NULL;
 }
 
-/* Called when a device, or the program by a call, reads the bytes of @tlp. If it is too
- * early, reports that. Returns true if the reader gets the bytes from before the
- * withheld writes.
+/* Called when a device reads the bytes of @tlp, or the program reads them by a call such
+ * as rn_gpu_load(). If the read is too early, reports it. Returns true if the reader is
+ * to get the old bytes, from before the withheld writes.
  */
 static bool judge_read(const struct rn_tlp *tlp)
 {
@@ -495,9 +505,9 @@ static void tlp_reading(struct rn_host *h, const struct rn_tlp *tlp)
 	if (fetch)
 		note_fetch(tlp, fetch);
 	rn_san.old_read.len = 0;
-	/* Stores the withheld bytes now, because the read may belong to a loop that
-	 * waits for them: of a kernel, or of a peer that repeats its READ. A read of a
-	 * source buffer belongs to no such loop, and gets the old bytes.
+	/* The withheld bytes are stored now, because the read may belong to a loop that
+	 * waits for them: of a kernel, or of a peer that repeats its READ. Only a read of
+	 * a source buffer cannot belong to such a loop; it gets the old bytes.
 	 */
 	if (fetch || !judge_read(tlp)) {
 		rn_san_withheld_land(tlp->addr, tlp->len);
@@ -512,8 +522,8 @@ void rn_san_give_up(rn_iova page)
 	rn_san_class_seen(page, RN_PAGE_SIZE);
 }
 
-/* Called for a load of a loop that waits for the byte at @addr. Performs the pending
- * writes to the byte, so that the loop ends.
+/* Called when a load at @addr turns out to be one of a loop that waits for this byte.
+ * Performs the pending writes to the byte, so that the loop ends.
  */
 static void see_in_loop(unsigned agent, rn_iova addr)
 {
@@ -537,9 +547,9 @@ void rn_san_judge_load(unsigned agent, rn_iova addr, uintptr_t shown)
 	if (!r.pending) {
 		rn_san_candidate_met(r.stack, addr);
 	} else if (!rn_san_is_withheld(addr, 1)) {
-		/* If this read brings no new report, rn_san_give_up() lets all pending
-		 * writes to the page count as seen, because a program that often reads
-		 * too early would become too slow.
+		/* A program that often reads too early would become slow. So if the read
+		 * brings no new report, all pending writes to the page count as seen from
+		 * now on (rn_san_give_up()).
 		 */
 		rn_san_event_read(agent);
 		if (rn_san_report_read(&r))
@@ -608,8 +618,9 @@ static const struct rn_host_hooks hooks = {
 	.restarted = knobs_changed,
 };
 
-/* Returns true if writes are withheld until an event. They are not in a recording or a
- * replay, where the sequence of TLPs decides, nor without the preloaded library
+/* Returns true if the knob hold=event takes effect: writes are withheld until an event.
+ * They are not withheld while choices are recorded or replayed, because then the sequence
+ * of TLPs decides when a write arrives. Nor are they without the preloaded library
  * (page_calls.c), because system calls would fail on closed pages.
  */
 static bool is_late_until_event(const struct rn_pcie_knobs *k)
@@ -617,9 +628,9 @@ static bool is_late_until_event(const struct rn_pcie_knobs *k)
 	if (k->place == RN_PLACE_NOW || k->hold_ns != RN_PCIE_HOLD_EVENT ||
 	    k->record[0] || k->driver == RN_DRIVER_REPLAY)
 		return false;
-	/* With these knobs the NIC reads WQEs and translations, and each such read
-	 * pushes the writes before it (PCIe rule B2a). Data would arrive with the next
-	 * of these reads and not with an event.
+	/* With these knobs the NIC reads WQEs and translations from memory, and each such
+	 * read pushes the writes in front of it (PCIe rule B2a). So the next read of this
+	 * kind, not an event, would let data arrive.
 	 */
 	if (k->nic_wqe != RN_WQE_GIVEN || k->mtt_cache != 0)
 		return false;
@@ -629,7 +640,7 @@ static bool is_late_until_event(const struct rn_pcie_knobs *k)
 	return false;
 }
 
-/* Reads ROCIN_SANITIZE and the knob hold. Returns false if neither requires the
+/* Reads ROCIN_SANITIZE and the knob hold. Returns false if neither of them requires the
  * sanitizer.
  */
 static bool read_options(struct rn_host *h)
@@ -651,7 +662,7 @@ static bool read_options(struct rn_host *h)
 	return rn_san.options.level != RN_SANITIZE_OFF;
 }
 
-/* Starts the sanitizer if it is required and TLPs can be in flight. */
+/* Starts the sanitizer if the settings require it and TLPs can be in flight. */
 static void start_sanitizer(struct rn_host *h)
 {
 	char knobs[400];

@@ -12,17 +12,19 @@
  *
  * These reads are checked: those of NICs, drives and rn_gpu_*() calls; plain loads of the
  * CPU from device memory (../gpu/trap.c) and registered host memory; plain loads of
- * kernels from device memory. ROCIN_SANITIZE=all adds stores to source buffers, reported
- * at the store, and reads of a NIC on which the program has not relied: those for the
- * peer or for a request of this process that came before the completion was taken.
+ * kernels from device memory. ROCIN_SANITIZE=all adds two things: stores to source
+ * buffers are reported at the store; and reads of a NIC are reported even if the program
+ * has not relied on them, that is reads for the peer, and reads for a request that this
+ * process posted before it took the completion.
  *
  * ROCIN_SANITIZE=WORD,...: on|all|off; names of classes of machines (RN_SAN_CLASSES);
  * late=FILE, record=FILE: see sanitize_schedule.c; and words about the reports, as of
- * ROCIN_VALIDATE: see transport/io/report/report.h. With the word summary the summary is
- * written even without findings. If there are findings in the named classes, a program
- * that would exit with 0 exits with N (exitcode=N; 66 by default).
+ * ROCIN_VALIDATE: see transport/io/report/report.h. With the word `summary', the summary
+ * is written even if there are no findings. exitcode=N (66 by default): a program that
+ * would exit with 0 exits with N if there are findings in the named classes.
  *
- * Threads: all functions run under the host lock unless a comment says otherwise.
+ * Threads: the caller of each function holds the host lock unless a comment says
+ * otherwise.
  */
 #ifndef RN_SANITIZE_H
 #define RN_SANITIZE_H
@@ -32,18 +34,18 @@
 
 enum rn_sanitize_level {
 	RN_SANITIZE_OFF,
-	/* Used for the knob hold=event. Writes are withheld from the program until an
-	 * event, as with RN_SANITIZE_ON. But nothing is reported, and only one class of
-	 * machines is modelled: `given`, the machine of ROCIN_PCIE.
+	/* Used for the knob hold=event. As with RN_SANITIZE_ON, writes are withheld from
+	 * the program until an event. But nothing is reported, and only one class of
+	 * machines is modelled: `given', the machine that ROCIN_PCIE describes.
 	 */
 	RN_SANITIZE_SILENT,
 	RN_SANITIZE_ON,
 	RN_SANITIZE_ALL,
 };
 
-/* Classes of machines for which a run is judged. Arguments of X: the constant, the name,
- * the knobs that differ from the mode typical (empty: the knobs of this run), and a
- * description of such a machine.
+/* Classes of machines. The sanitizer judges the program's accesses for a machine of each
+ * class. Arguments of X: the constant, the name, the knobs that differ from the mode
+ * typical (empty: the knobs of this run), and a description of such a machine.
  */
 #define RN_SAN_CLASSES(X)                                                          \
 	X(GIVEN, "given", "", "the machine that ROCIN_PCIE describes")             \
@@ -71,8 +73,8 @@ const char *rn_san_class_name(unsigned class);
 
 struct rn_sanitize_options {
 	enum rn_sanitize_level level;
-	/* Classes of machines, one bit each, for which findings are reported and change
-	 * the exit code.
+	/* Classes of machines, one bit each. Only findings in these classes are reported
+	 * and change the exit code.
 	 */
 	unsigned classes;
 	/* Where reports go, and the exit code of a program with findings. */
@@ -87,8 +89,8 @@ struct rn_sanitize_options {
 int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err,
 		      size_t err_len);
 
-/* Returns true if the sanitizer runs. It may report nothing nevertheless
- * (RN_SANITIZE_SILENT). Any thread; needs no lock.
+/* Returns true if the sanitizer runs, even if it reports nothing (RN_SANITIZE_SILENT).
+ * May be called by any thread, without a lock.
  */
 bool rn_sanitize_is_on(void);
 
@@ -108,7 +110,8 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 			    uint64_t len);
 void rn_sanitize_region_remove(const struct rn_host_nic *nic, uint32_t key);
 
-/* Counts of different findings and of all their occurrences. Any thread; needs no lock.
+/* Numbers of different findings, and of all their occurrences. Any thread may read them,
+ * without a lock.
  */
 struct rn_sanitize_counts {
 	_Atomic uint64_t findings, occurrences;

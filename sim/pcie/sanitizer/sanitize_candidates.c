@@ -2,17 +2,18 @@
 /* sanitize_candidates.c - tells loops that wait for memory from reads that come too
  * early.
  *
- * A load that finds old bytes, while the write of new ones is pending, is a mistake if
- * the program goes on with what it has read. It is no mistake if the program looks again
+ * A load gets old bytes if a write of new ones is pending. This is a mistake if the
+ * program goes on with what it has read, and no mistake if the program repeats the load
  * until the bytes have changed. So such a load is not reported at once: it becomes a
  * candidate, and its page stays closed. If the same instruction, called from the same
- * functions, comes back to the same byte and finds the same write pending, it is the load
- * of a loop; the write is then performed, so that the loop ends. A load that faults again
- * before it has been executed does not count as repeated. If the load is not repeated, it
- * is reported when its entry is needed for another candidate, when many other loads of
- * the page have followed, or when the program ends. A loop may read more bytes than there
- * can be candidates. It ends nevertheless, because a hash of each load whose entry was
- * reused is kept.
+ * functions, loads the same byte again while the same write is pending, the load belongs
+ * to a loop that waits for the byte; the write is then performed, so that the loop ends.
+ * An instruction that faults twice before it has been executed does not count as a
+ * repeated load. If the load is not repeated, it is reported when its entry is needed for
+ * another candidate, when many other loads of the page have followed, or when the program
+ * ends. A loop may read more bytes than there can be candidates. It ends nevertheless: a
+ * hash of each load is kept when its entry is reused, and shows later that the load was
+ * repeated.
  */
 #include <stdatomic.h>
 
@@ -21,42 +22,49 @@
 #include "sim/pcie/page/page.h"
 
 enum {
-	/* A candidate is reported after this number of other loads of its page, because
-	 * it is not expected to be repeated any more. A loop over flags that are 64
-	 * bytes apart makes fewer loads of a page per round.
+	/* After this number of other loads of its page, a candidate is reported, because
+	 * its load is not expected to be repeated any more. The number is high enough for
+	 * a loop over flags that are 64 bytes apart, which makes fewer loads of a page
+	 * per round.
 	 */
 	OTHERS_MAX = 128,
-	/* number of sets of hashes of loads that were reported, see confirmed[] */
+	/* number of sets in confirmed[], the hashes of loads that were reported */
 	SETS = 1 << 12,
-	WAYS = 4,    /* hashes in a set */
+	WAYS = 4,    /* number of hashes in a set */
 	OWN_MAX = 8, /* maximum number of candidates of one single step */
 };
 
-/* A load that may belong to a loop that waits for memory. */
+/* A load of bytes to which a write is pending, and which may belong to a loop that waits
+ * for the write.
+ */
 static struct candidate {
 	bool is_used;
 	uint32_t stack;
 	rn_iova addr;
-	uintptr_t shown; /* address of the byte as the program names it */
-	/* the pending write: it has the number @seq in the fabric of @class */
+	uintptr_t shown; /* address by which the program names the byte */
+	/* the pending write, given by its number @seq in the fabric of the class */
 	unsigned class;
 	uint64_t seq;
-	unsigned others; /* loads of the page by other instructions since this load */
-	/* Number of the single step of the thread that made the load, until that step is
-	 * over; then 0.
+	/* number of loads of the page by other instructions since this load */
+	unsigned others;
+	/* Number of the single step in which the load is executed; 0 when that step is
+	 * over.
 	 */
 	uint64_t step;
-	/* Equal to @step until the load has been executed; then 0. The thread that loads
-	 * clears it without the host lock.
+	/* Equal to @step until the load has been executed, then 0. The thread that
+	 * executes the load clears it without the host lock.
 	 */
 	_Atomic uint64_t running;
-	/* True if the pending write was performed before the load was executed. The load
-	 * may then have read the new bytes.
+	/* The pending write was performed before the load was executed, so the load may
+	 * have read the new bytes.
 	 */
 	bool is_doubtful;
 	struct rn_san_report report;
 } candidates[RN_SAN_CANDIDATES];
-static unsigned next, used; /* @used: number of candidates that were ever used */
+/* @next: index of the entry that is reused next. @used: number of entries that were ever
+ * used.
+ */
+static unsigned next, used;
 static uint64_t steps;
 static uint64_t confirmed[SETS][WAYS];
 
@@ -65,8 +73,8 @@ static uint64_t hash_of(uint32_t stack, rn_iova addr, unsigned class, uint64_t s
 	return rn_random_at(rn_random_at(addr, stack), rn_random_at(seq, class));
 }
 
-/* The candidates of the single step that this thread makes. One instruction may load
- * from several pages.
+/* The candidates of the single step that this thread executes. There may be several,
+ * because one instruction may load from several pages.
  */
 static __thread struct {
 	struct candidate *candidate;
@@ -87,16 +95,16 @@ static void confirm(struct candidate *c)
 
 	if (!c->is_used)
 		return;
-	/* The entry to be replaced is chosen at random. Otherwise the loads of a set
-	 * could replace each other in turn for ever.
+	/* The hash to be replaced is chosen at random. By a fixed rule, the loads of one
+	 * loop could replace each other's hashes for ever.
 	 */
 	confirmed[hash % SETS][rn_random_scaled(&way, WAYS)] = hash;
 	rn_san_report(&c->report);
 	end_candidate(c);
 }
 
-/* Returns an entry for a new candidate: that of the oldest one, whose load has not been
- * repeated and is reported now.
+/* Returns an entry for a new candidate. If all are in use, it is that of the oldest
+ * candidate, whose load has not been repeated: that load is reported now.
  */
 static struct candidate *take_candidate(void)
 {
@@ -135,8 +143,8 @@ static struct candidate *find_candidate(uint32_t stack, rn_iova addr)
 }
 
 /* Returns true if this candidate is the load of this thread's single step, and the load
- * has not been executed yet. Then it has faulted twice: another write to its page has
- * arrived meanwhile, and the page was closed again.
+ * has not been executed yet. Then the instruction has faulted twice: between the faults,
+ * another write to the page has arrived and has closed the page again.
  */
 static bool is_load_of_step(const struct candidate *c)
 {

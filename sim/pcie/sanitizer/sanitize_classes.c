@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_classes.c - happens-before, for several classes of machines at once.
+/* sanitize_classes.c - determines for several classes of machines at once which writes of
+ * devices are pending: nothing that the program has done orders them before its next
+ * step.
  *
  * Each class has a fabric of its own, with the knobs of such a machine. Every TLP of the
- * hierarchy is issued there as well, without its payload, and nothing in these fabrics
- * moves because time passes: a TLP moves only when an event says that it must have moved.
- * The events, and what each of them forces:
+ * hierarchy is issued in these fabrics, too, without its payload. There no TLP moves
+ * because time passes; it moves only when an event shows that it must have moved. The
+ * events, and what each of them forces:
  *
  *	a completion is taken		the CQE, and with it what the CQE must not pass
  *	a CPU, GPU or drive reads	the read, and with it what the read pushes
@@ -17,14 +19,15 @@
  *					when its own completion is taken
  *	written bytes are seen		the write (reads-from)
  *
- * The write of an atomic of this process is data, too. If a request that does not wait
- * for the atomic was posted behind it, the NIC of another machine may execute that
- * request first, although this NIC did not: then the write is in no queue until the
- * completion of the atomic is taken, or until a request that does wait is posted.
+ * The write with which an atomic of this process ends is data, too. If a request that
+ * does not wait for the atomic was posted after it, the NIC of another machine may
+ * execute that request first, although this NIC did not. So the write of such an
+ * "overtaken" atomic is in no queue until the completion of the atomic is taken, or until
+ * a request that waits for it is posted.
  *
  * So if a write is still in the fabric of a class, nothing orders it before the program's
- * next step on such a machine, however long ago its bytes became visible in this run. The
- * verdicts follow from the order of events alone; time, load and seeds play no part.
+ * next step on such a machine, however long ago its bytes became visible in this run. So
+ * the findings depend only on the order of events, not on time, load or seeds.
  *
  * The fabrics stay small: consecutive writes of one message become one TLP, and a write
  * replaces an older one of the same QP to the same bytes. If a fabric is full
@@ -42,50 +45,55 @@
 enum {
 	TLPS = 2048, /* capacity of the fabric of one class */
 	/* With the knob place=msg or place=any the bytes of a message become visible in
-	 * no order, so each write needs a TLP of its own. A long message would fill the
-	 * fabric. So only the first APART writes of a message have a TLP of their own;
-	 * for the later writes, one TLP stands for all writes of the message to a block
-	 * of BLOCK bytes. A message of 1 MiB then needs about 320 TLPs.
+	 * no order, so each write needs a TLP of its own. But a long message would fill
+	 * the fabric. So only the first APART writes of a message have a TLP each. After
+	 * that, one TLP stands for all writes of the message to a block of BLOCK bytes. A
+	 * message of 1 MiB then needs about 320 TLPs.
 	 */
 	APART = 64,
 	BLOCK = 4096, /* bytes */
 	STARTS = 1024,
-	/* maximum number of writes of atomics that are in no queue */
+	/* maximum number of writes of overtaken atomics, which are in no queue */
 	OVERTAKEN = 64,
 	FILTER = 1 << 16,
 };
 
 /* Links of the TLP with this index in the fabric. Writes whose first addresses have the
- * same hash form a chain, the newest first. A TLP stays in its chain until another write
- * uses its index.
+ * same hash form a chain, in which the newest write is the first. A TLP stays in its
+ * chain until another write uses its index.
  */
 struct start {
-	uint16_t newer, older; /* RN_TLP_NONE: no such write */
-	uint16_t chain;	       /* RN_TLP_NONE: the TLP is in no chain */
+	uint16_t newer, older; /* next writes in the chain; RN_TLP_NONE: there is none */
+	/* number of the chain; RN_TLP_NONE: the TLP is in no chain */
+	uint16_t chain;
 };
 
 static struct class
 {
 	struct rn_fabric *fabric;
-	/* The "open" write: the TLP to which the next bytes of its message are added. */
+	/* The "open" write: the last TLP of a message, to which the next bytes of this
+	 * message are added.
+	 */
 	struct rn_san_place open;
-	/* @older: an older write that begins where @open does. @open replaces it as soon
-	 * as it is as long. @parts: number of TLPs of the message of @open.
+	/* @older: an older write that begins at the same address as @open. When @open is
+	 * as long as @older, @open replaces it. @parts: number of TLPs of the message of
+	 * @open.
 	 */
 	struct rn_san_place older;
 	uint32_t parts;
 	struct start start[TLPS];
-	uint16_t chain[STARTS]; /* the newest of each chain, or RN_TLP_NONE */
-	/* The writes of atomics that may be executed after later requests, in the order
-	 * in which they were issued.
-	 */
+	uint16_t chain[STARTS]; /* newest write of each chain, or RN_TLP_NONE */
+	/* Writes of overtaken atomics, in the order in which they were issued. */
 	struct rn_tlp overtaken[OVERTAKEN];
 	unsigned overtaken_count;
-	/* Entry i: the place in the fabric of the TLP with payload slot i (rn_tlp.data).
+	/* Element i: the place in this fabric of the TLP that has payload slot i
+	 * (rn_tlp.data) in the hierarchy.
 	 */
 	struct rn_san_place read_of[RN_SAN_SLOTS];
 } classes[RN_SAN_CLASS_COUNT];
-/* Number of classes in use: all, or only `given`, the user's machine. */
+/* Number of classes in use: all of them, or only `given', the machine with the user's
+ * knobs.
+ */
 static unsigned class_count;
 
 static const char *const knobs_of[RN_SAN_CLASS_COUNT] = {
@@ -100,8 +108,8 @@ const struct rn_pcie_knobs *rn_san_class_knobs(unsigned class)
 }
 
 /* ------------------------------------ filter: pages without pending writes */
-/* Entry i: number of pending writes to pages whose hash is i. A read of a page whose
- * entry is 0 need not search the fabrics; that is so for most reads.
+/* Element i: number of pending writes to pages whose hash is i. A read of a page with 0
+ * pending writes need not search the fabrics. Most reads are of such pages.
  */
 static uint32_t pending_in[FILTER];
 
@@ -129,8 +137,8 @@ bool rn_san_class_may_pend(rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------------------- fabric of a class */
-/* Takes the oldest write of overtaken[] that @match accepts out of the array and copies
- * it to *@tlp. Returns false if there is none.
+/* Removes the oldest write that @match accepts from overtaken[] and copies it to *@tlp.
+ * Returns false if there is none.
  */
 static bool take_overtaken(struct class *c,
 			   bool (*match)(const struct rn_tlp *tlp, const void *arg),
@@ -148,8 +156,8 @@ static bool take_overtaken(struct class *c,
 	return false;
 }
 
-/* Returns true if @tlp is the write of an earlier atomic of the same QP as @arg. Such
- * atomics are executed in order.
+/* Returns true if @tlp is the write of an atomic of the same QP as @arg and was issued
+ * before @arg. Atomics of one QP are executed in order.
  */
 static bool is_atomic_before(const struct rn_tlp *tlp, const void *arg)
 {
@@ -244,9 +252,9 @@ static bool is_in_order(const struct class *c, const struct rn_tlp *tlp)
 	       (k->gpu_ordering != RN_GPU_ORDER_NONE || !rn_agent_is_gpu(tlp->target));
 }
 
-/* Returns true if the fabric of @c, a class of machines, keeps the write @tlp as one
- * TLP. Returns false if it keeps the write in pieces, which become visible one by one.
- * The bytes of @tlp lie in one block.
+/* Returns true if the fabric of class @c keeps the write @tlp as one TLP. Returns false
+ * if the fabric keeps it in pieces of a granule, which become visible one by one. The
+ * bytes of @tlp lie in one block of BLOCK bytes.
  */
 static bool is_joined(const struct class *c, const struct rn_tlp *tlp)
 {
@@ -304,7 +312,7 @@ static void link_start(struct class *c, unsigned index, rn_iova addr)
 	c->chain[chain] = (uint16_t)index;
 }
 
-/* Returns the place of the newest write that begins at the first byte of @tlp and
+/* Returns the place of the newest write that begins at the same address as @tlp and
  * belongs to the same stream (QP).
  */
 static struct rn_san_place find_older(const struct class *c, const struct rn_tlp *tlp)
@@ -321,9 +329,9 @@ static struct rn_san_place find_older(const struct class *c, const struct rn_tlp
 	return (struct rn_san_place){ .index = RN_TLP_NONE };
 }
 
-/* Drops the older write that begins where the open one does (c->older), if the open
- * write now writes all of its bytes again. Both are of one QP, so the open one takes
- * effect later.
+/* If the open write has become as long as the older write that begins at the same address
+ * (c->older), drops the older one: the open write overwrites all of its bytes. Both are
+ * writes of one QP, so the open one takes effect later.
  */
 static void replace_older(struct class *c)
 {
@@ -355,7 +363,7 @@ static bool is_same_place(const struct rn_tlp *tlp, const void *arg)
 	return rn_tlp_overlap(tlp, arg);
 }
 
-/* Performs those writes of atomics in overtaken[] that @match accepts. */
+/* Performs those writes of overtaken atomics that @match accepts. */
 static void perform_overtaken(struct class *c,
 			      bool (*match)(const struct rn_tlp *tlp, const void *arg),
 			      const void *arg)
@@ -414,9 +422,9 @@ static struct rn_san_place issue(struct class *c, const struct rn_tlp *tlp)
 		force(c, rn_fabric_oldest(c->fabric));
 	if (tlp->kind == RN_TLP_WRITE)
 		perform_overtaken(c, is_same_place, tlp);
-	/* The write is counted before it is issued. If no queue lies between requester
-	 * and target, rn_fabric_issue() performs it at once, and so calls
-	 * write_is_there().
+	/* The write is counted as pending before it is issued. If no queue lies between
+	 * requester and target, rn_fabric_issue() performs the write at once and calls
+	 * write_is_there(), which subtracts it.
 	 */
 	if (tlp->kind == RN_TLP_WRITE)
 		count_pending(tlp, tlp->addr, tlp->len, 1);
@@ -439,8 +447,8 @@ void rn_san_class_atomic_executed(const struct rn_san_wr *wr)
 		}
 }
 
-/* Adds the bytes of @tlp to the open write. Counts the pages that the open write had no
- * bytes of before.
+/* Adds the bytes of @tlp to the open write. The open write then counts as pending for the
+ * pages of these bytes, too.
  */
 static void extend_open(struct class *c, const struct rn_tlp *tlp)
 {
@@ -477,8 +485,8 @@ static void issue_write(struct class *c, const struct rn_tlp *tlp,
 		open_write(c, p.index);
 }
 
-/* Issues a write to one block as several TLPs of a granule each, the size at which bytes
- * become visible on this class of machines.
+/* Issues a write that lies in one block. Unless the fabric keeps it as one TLP, issues a
+ * TLP for each granule, the size in which bytes become visible on this class of machines.
  */
 static void issue_granules(struct class *c, const struct rn_tlp *tlp,
 			   struct rn_san_place *cqe)
@@ -504,7 +512,7 @@ void rn_san_class_issue(const struct rn_tlp *real, bool is_judged,
 {
 	struct rn_tlp tlp = *real;
 
-	/* no completion covers the write yet (rn_san_class_cover()) */
+	/* no completion covers the write yet, see rn_san_class_cover() */
 	tlp.data = 0;
 	if (tlp.kind == RN_TLP_WRITE)
 		tlp.txn = (uint32_t)rn_san.reads;
@@ -555,7 +563,7 @@ void rn_san_class_read_done(const struct rn_tlp *real)
 		force_place(&classes[i], classes[i].read_of[real->data]);
 }
 
-/* Arguments of the functions that choose TLPs. */
+/* Arguments of the functions that decide whether a TLP is to be forced. */
 struct range {
 	rn_iova addr;
 	uint64_t len;
@@ -629,8 +637,8 @@ void rn_san_class_stored(unsigned agent)
 	force_if(is_cqe_of, &(struct range){ .agent = agent });
 }
 
-/* Returns how many reads had been performed when the newest of the pending writes to the
- * range was issued.
+/* Returns the number of reads that had been performed when the newest pending write of a
+ * device to the range was issued. Such reads serve requests of this process.
  */
 static uint64_t reads_before(const struct class *c, const struct range *r)
 {
@@ -661,9 +669,8 @@ void rn_san_class_seen(rn_iova addr, uint64_t len)
 		most = reads > most ? reads : most;
 		force_served_before(&classes[i], reads);
 	}
-	/* In the class `given` (the user's machine), a write that is not withheld has
-	 * been performed already. So the number of reads is taken from the other
-	 * classes.
+	/* In the class `given', a write that is not withheld has been performed already.
+	 * So the number of reads for this class is taken from the other classes.
 	 */
 	force_served_before(&classes[RN_SAN_CLASS_GIVEN], most);
 	force_if(is_device_write_to, &r);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize_early.c - copies of source bytes, for hold=event. They are made when the
- * program posts a request behind a READ or an atomic, the request does not wait for that
- * operation, and its source overlaps the buffer for the operation's result.
+ * program posts a request after a READ or an atomic without waiting for that operation,
+ * by a completion or a fence, and the source of the request overlaps the buffer for the
+ * operation's result.
  *
  * No rule says whether the NIC reads these bytes before or after the result arrives in
  * memory. In a real run this depends on the network and on the load, so a program that
- * does not wait would be wrong from time to time. The rules allow the NIC to read as
- * early as the post. So the bytes are copied as the program sees them when it posts the
- * request, and the NIC sends the copy, whenever it reads. Other bytes of the source are
- * sent as they are when the NIC reads.
+ * does not wait would be wrong from time to time. The rules allow the NIC to read as soon
+ * as the request is posted. So these bytes are copied as the program sees them when it
+ * posts the request, and the NIC sends the copy, whenever it reads. The other bytes of
+ * the source are sent as they are when the NIC reads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #include "sanitize_internal.h"
 
 enum {
-	/* Maximum number of bytes of a range that are copied. One wrong byte suffices to
-	 * show the mistake, so not all bytes of a long message need to be copied.
+	/* Maximum number of bytes of a range that are copied. Not all bytes of a long
+	 * message need to be copied: one wrong byte suffices to show the mistake.
 	 */
 	KEPT_MAX = 64 * 1024,
 };

@@ -11,12 +11,13 @@
  *	for stores of the CPU to whole pages of a request's source (ROCIN_SANITIZE=all),
  *		until the request completes
  *
- * An access faults and is checked, and the page is opened for this instruction, which
- * reads what it would have read without the sanitizer. While the simulation itself
- * accesses host memory, the pages are open.
+ * An access to such a page faults and is checked. Then the page is opened for this one
+ * instruction, which reads what it would have read without the sanitizer. While the
+ * simulation itself accesses host memory, the pages are open.
  *
- * Where the processor or a debugger permits no single steps, a page stays open after its
- * first load, and the pending writes to it count as seen.
+ * If no single steps are possible, because of the processor or a debugger, a page stays
+ * open after the first load of it, and the pending writes to it count as seen by the
+ * program.
  */
 #include <fcntl.h>
 #include <link.h>
@@ -41,27 +42,27 @@
 enum {
 	/* Longest source buffer whose pages are made read-only, in bytes. */
 	SOURCE_MAX = 64 * 1024,
-	/* Maximum sizes in bytes: of the data that the C library keeps for a thread
-	 * behind pthread_self(), and of the distance from there to thread-local
-	 * variables.
+	/* THREAD_MAX: highest number of bytes that the C library is assumed to keep for a
+	 * thread behind pthread_self(). TLS_MAX: highest distance in bytes from there to
+	 * thread-local variables.
 	 */
 	THREAD_MAX = 4096,
 	TLS_MAX = 1024 * 1024,
 	STACK_SPARE = 1024 * 1024, /* bytes by which a stack may exceed its limit */
 };
 
-/* Hash table of pages, with chaining. If a page has no pending writes and no source of a
- * request lies in it, its entry may be reused for another page. Entries are never freed,
- * so a thread that faulted finds the entry of its page even if another thread has opened
- * the page since.
+/* Hash table of pages, with chaining. An entry may be reused for another page if its page
+ * has no pending writes and no source of a request lies in it. Entries are never freed.
+ * So a thread that has faulted finds the entry of its page even if another thread has
+ * opened the page since.
  */
 static struct page {
 	struct page *next;
 	uintptr_t at; /* address in the dev view, or in host memory */
 	unsigned writes, sources;
 	enum rn_page_rights rights;
-	/* The page is open for one access, by the simulation with the host lock held, or
-	 * by an instruction of the program in a single step.
+	/* The page is open for one access: of the simulation with the host lock held, or
+	 * of an instruction of the program in a single step.
 	 */
 	bool is_lent;
 } pages[RN_SAN_HASHES];
@@ -103,8 +104,8 @@ static bool is_free(const struct page *p)
 	return p->writes == 0 && p->sources == 0 && p->rights == RN_PAGE_OPEN;
 }
 
-/* Takes an entry for a page that has none. Returns NULL if there is no memory; accesses
- * to this page are not checked then.
+/* Takes an entry for a page that has none. Returns NULL if there is no memory; then
+ * accesses to this page are not checked.
  */
 static struct page *add_page(uintptr_t at)
 {
@@ -123,9 +124,9 @@ static struct page *add_page(uintptr_t at)
 	return p;
 }
 
-/* Returns the entry of the page whose count the caller changes by @change. If that is
- * positive and there is no entry, makes one; returns NULL if there is no memory. If it
- * is negative, there is an entry.
+/* Returns the entry of a page, one of whose counts the caller is about to change by
+ * @change. If there is none and @change is positive, makes one; returns NULL if there is
+ * no memory. If @change is negative, there is an entry.
  */
 static struct page *page_to_count(uintptr_t at, int change)
 {
@@ -144,8 +145,8 @@ static void count_page(uintptr_t at, int change)
 	protect_again(p);
 }
 
-/* Called after a single step. Closes the page again if a pending write or a source buffer
- * still requires it.
+/* Called after a single step. Closes the page again if a write to it is still pending, or
+ * if a source buffer in it must still not change.
  */
 static void close_page(void *arg, uintptr_t at)
 {
@@ -157,24 +158,29 @@ static void close_page(void *arg, uintptr_t at)
 }
 
 /* -------------------------------------------------- registered host memory */
-/* A range of registered memory, in pages. Other data of the program may lie in its first
- * and last page. On a stack and among thread-local variables, only pages that lie in the
- * range entirely are watched.
+/* A range of registered memory, enlarged to whole pages. Other data of the program may
+ * lie in its first and last page. If the memory is on a stack or among thread-local
+ * variables, only the pages that lie in it entirely are watched.
  */
 static struct region {
 	struct region *next;
 	const struct rn_host_nic *nic;
 	uint32_t key;
 	bool is_used;
-	/* Other processes can access the memory, and their loads are not seen. */
+	/* Other processes can access the memory, too. The sanitizer does not see their
+	 * loads.
+	 */
 	bool is_shared;
 	_Atomic uintptr_t lo, hi; /* equal if the region is not used */
-} * _Atomic regions; /* never freed: system calls are looked up without the lock */
+	/* Regions are never freed, because wrappers of system calls search the list
+	 * without the lock.
+	 */
+} * _Atomic regions;
 
-/* Returns true if this is the first thread, and the page is further away from its stack
- * than the stack may grow. pthread_getattr_np() would find the stack exactly, but reads
- * all mappings of the process. The top of the stack is known approximately from the
- * address of the random bytes that the kernel has placed there (AT_RANDOM).
+/* Returns true if this is the first thread of the process, and the page is farther from
+ * its stack than the stack may grow. The top of this stack is known approximately: the
+ * kernel has placed random bytes there, whose address is AT_RANDOM. pthread_getattr_np()
+ * would tell exactly where the stack is, but it reads all mappings of the process.
  */
 static bool is_far_from_stack(uintptr_t page)
 {
@@ -186,8 +192,8 @@ static bool is_far_from_stack(uintptr_t page)
 	       limit.rlim_cur < distance && distance - limit.rlim_cur > STACK_SPARE;
 }
 
-/* Returns true if the page lies in the stack of this thread. If it were closed, the
- * kernel could not call a signal handler in this thread.
+/* Returns true if the page lies in the stack of this thread. Such a page must not be
+ * closed: the kernel could not call a signal handler in this thread.
  */
 static bool is_on_stack(uintptr_t page)
 {
@@ -204,13 +210,13 @@ static bool is_on_stack(uintptr_t page)
 	return page - rn_page_down((uintptr_t)stack) < size + RN_PAGE_SIZE;
 }
 
-/* The bytes that hold the thread-local variables of this thread. */
+/* The address range of this thread's thread-local variables. */
 struct thread_locals {
 	uintptr_t lo, hi;
 };
 
-/* Adds the thread-local variables of a library to the range, if they lie next to it. The
- * variables of a library that was loaded later may lie elsewhere.
+/* Adds the thread-local variables of one library to the range, if they lie near it. Those
+ * of a library that was loaded later may lie elsewhere.
  */
 static int add_variables(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -229,8 +235,9 @@ static int add_variables(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Returns true if the page lies among the thread-local variables of this thread. The
- * SIGSEGV handler uses some of these before it can open a page.
+/* Returns true if thread-local variables of this thread lie in the page. Such a page must
+ * not be closed: the SIGSEGV handler uses some of these variables before it can open a
+ * page.
  */
 static bool is_thread_local(uintptr_t page)
 {
@@ -251,8 +258,8 @@ static void set_bounds(struct region *r, uintptr_t addr, uint64_t len)
 	r->hi = is_whole ? rn_page_down(addr + len) : rn_page_up(addr + len);
 }
 
-/* Returns an unused entry for a region. Returns NULL if there is no memory; the region is
- * not watched then.
+/* Returns an unused entry for a region. Returns NULL if there is no memory; then the
+ * region is not watched.
  */
 static struct region *take_region(void)
 {
@@ -295,9 +302,10 @@ void rn_sanitize_region_add(const struct rn_host_nic *nic, uint32_t key, rn_iova
 
 	if (!rn_sanitize_is_on())
 		return;
-	/* Processes may share memory and wait for each other's writes. With
-	 * RN_SANITIZE_SILENT that must not hang, so it is noted whether memory is
-	 * shared. When the sanitizer reports, only the accesses of this process matter.
+	/* If two processes share memory and wait for each other's writes, a withheld
+	 * write could make both wait for ever. With RN_SANITIZE_SILENT this must not
+	 * happen, so it is noted here whether the memory is shared. When the sanitizer
+	 * reports, only the accesses of this process matter.
 	 */
 	is_shared = rn_san.options.level == RN_SANITIZE_SILENT &&
 		    is_shared_memory(addr, addr + len);
@@ -321,8 +329,8 @@ static const struct region *region_of(uintptr_t lo, uintptr_t hi)
 	return r;
 }
 
-/* Called for each page of a region that is being removed: opens the page. Writes to the
- * page that are in flight are performed soon.
+/* Called for each page of a region that is being removed: opens the page. Writes in
+ * flight to the page are performed soon, so they need not be counted any more.
  */
 static void forget_page(struct page *p)
 {
@@ -330,8 +338,8 @@ static void forget_page(struct page *p)
 	p->writes = p->sources = 0;
 }
 
-/* Calls @visit for each entry whose page lies in [lo, hi). Walks the table or the range,
- * whichever is shorter.
+/* Calls @visit for each entry whose page lies in [lo, hi). Looks up each page of the
+ * range, or goes through the whole table if that has fewer entries.
  */
 static void each_of_range(uintptr_t lo, uintptr_t hi, void (*visit)(struct page *p))
 {
@@ -394,8 +402,8 @@ void rn_san_source_hold(struct rn_san_wr *wr, bool hold)
 	if (wr->is_held == hold || rn_san.options.level != RN_SANITIZE_ALL)
 		return;
 	wr->is_held = hold;
-	/* If the program has set a SIGSEGV handler by a bare system call, puts the
-	 * library's handler in front of it again.
+	/* This puts the library's SIGSEGV handler in front again, in case the program has
+	 * set one by a bare system call. Stores to the pages are to fault from now on.
 	 */
 	if (hold)
 		(void)rn_guard_install();
@@ -417,7 +425,7 @@ static void open_host_pages(rn_iova addr, uint64_t len, bool to_store)
 	}
 }
 
-/* Called when the single step is over for which the page was open. */
+/* Called when a single step is over for which this page was opened. */
 static void end_step(void *arg, uintptr_t at)
 {
 	rn_san_candidate_ran(at);
@@ -435,8 +443,9 @@ static bool is_any_closed(rn_iova addr, uint64_t len, bool to_store)
 	return false;
 }
 
-/* Called when the simulation is about to access the range: stores the withheld bytes,
- * except for the read that must get the old bytes (rn_san.old_read).
+/* Called when the simulation is about to access the range. Stores the withheld bytes
+ * first, unless the access is a read that must get the bytes from before the withheld
+ * writes (rn_san.old_read).
  */
 static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
 {
@@ -445,11 +454,12 @@ static void land_for_access(rn_iova addr, uint64_t len, bool to_store)
 		rn_san_withheld_land(addr, len);
 }
 
-/* Accesses closed pages through /proc/self/mem without opening them, so that no access of
- * another thread is missed meanwhile: the kernel lets a process write to its own private
- * memory whatever the protection. The file is opened for each access, because the program
- * may close descriptors that it has not opened. Returns false if the kernel refuses the
- * access; the caller must then open the pages for it.
+/* Accesses closed pages through /proc/self/mem without opening them: the kernel lets a
+ * process write to its own private memory whatever the protection. If the pages were
+ * opened instead, accesses of other threads would be missed meanwhile. The file is opened
+ * for each access, because the program may close descriptors that it has not opened.
+ * Returns false if the kernel refuses the access; then the caller must open the pages for
+ * it.
  */
 static bool access_closed(struct rn_host *h, rn_iova addr, void *bytes, uint32_t len,
 			  bool to_store)
@@ -499,9 +509,9 @@ static void host_touched(struct rn_host *h, rn_iova addr, uint64_t len)
 }
 
 /* ------------------------------------------- pages with pending writes */
-/* @addr is the address of a byte as devices use it. Returns the page by which the
- * program reads this byte, if this file closes that page: a page of the dev view of a
- * GPU, or of registered host memory. Otherwise returns 0.
+/* @addr is the address of a byte as devices use it. Returns the page by which the program
+ * reads this byte: a page of registered host memory, or of the dev view of a GPU. Returns
+ * 0 if this file does not close that page.
  */
 static uintptr_t page_that_shows(unsigned target, rn_iova addr, struct rn_gpu **gpu)
 {
@@ -517,7 +527,7 @@ static uintptr_t page_that_shows(unsigned target, rn_iova addr, struct rn_gpu **
 	*gpu = rn_gpu_of(addr, &offset, &view);
 	if (*gpu && view == 'b')
 		return rn_page_down((uintptr_t)(*gpu)->dev + offset);
-	/* Kernels access declared memory directly, not through the dev view, so the
+	/* Kernels access declared memory directly, not through the dev view. The
 	 * sanitizer does not see their loads.
 	 */
 	*gpu = rn_gpu_opened((int)(target - RN_AGENT_GPU));
@@ -618,8 +628,8 @@ static bool is_in_a_region(uintptr_t lo, uintptr_t hi)
 	return r != NULL;
 }
 
-/* Implements rn_page_watcher.owner for host memory: returns an object if the range may be
- * registered memory.
+/* Implements rn_page_watcher.owner for host memory: returns a pointer other than NULL if
+ * the range may be registered memory.
  */
 static void *host_memory(uintptr_t addr, size_t len)
 {
@@ -643,8 +653,8 @@ static void protect_range_again(void *owner, uintptr_t lo, uintptr_t hi)
 }
 
 /* -------------------------------- faults on pages that this file closed */
-/* Judges the access for which the page has been opened. Returns true if it was a store
- * and has been reported. The page then need not be closed again.
+/* Checks the access for which the page was opened. Returns true if it was a store that
+ * has been reported. The page then need not be closed again.
  */
 static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 			 const struct page *p)
@@ -664,8 +674,9 @@ static bool judge_access(unsigned agent, uintptr_t addr, rn_iova name,
 	return true;
 }
 
-/* Handles a fault of @agent at a load from or store to @addr; @name is the address by
- * which devices use the same byte. Returns true if the instruction is to run again.
+/* Handles a fault of @agent at a load from or store to @addr. @name: the address by which
+ * devices use the same byte. @may_retry: the instruction may run again even if the page
+ * is not one of this file. Returns true if the instruction is to run again.
  */
 static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_retry)
 {
@@ -689,8 +700,8 @@ static bool meet_access(unsigned agent, uintptr_t addr, rn_iova name, bool may_r
 	/* A page that the program has unmapped meanwhile stays closed. */
 	is_opened = was_closed && p->rights == RN_PAGE_OPEN;
 	stuck = rn_page_is_stuck(addr, is_opened);
-	/* The page has an entry but is open, so another thread has opened it since the
-	 * fault.
+	/* The page has an entry but was open, so another thread has opened it since the
+	 * fault, and the instruction must run again.
 	 */
 	may_retry = may_retry || p != NULL;
 	if (!is_locked)
@@ -716,7 +727,9 @@ static bool meet_fault(uintptr_t addr)
 }
 
 /* ------------------------------------------- loads of the CPU from a GPU */
-/* Closes the page after a single step of the CPU. */
+/* Called after a single step of the CPU. Closes the page again if the pages of the GPU
+ * are to be closed.
+ */
 static void close_page_of_gpu(void *arg, uintptr_t page)
 {
 	struct rn_gpu *gpu = arg;
@@ -726,10 +739,10 @@ static void close_page_of_gpu(void *arg, uintptr_t page)
 		rn_trap_close_page(gpu, page);
 }
 
-/* Called by trap.c in the SIGSEGV handler for an access of the CPU to a closed page of
- * @gpu at @addr, after the read TLP of this access has pushed the writes in front of it.
- * Judges the access. A page without pending writes stays open until the next event,
- * because a second read would push nothing more.
+/* Called by trap.c in the SIGSEGV handler, when the CPU has accessed a closed page of
+ * @gpu at @addr and the read TLP of this access has pushed the writes in front of it.
+ * Checks whether the access came too early. If no write to the page is pending, the page
+ * stays open until the next event: another read would push nothing more.
  */
 static void judge_cpu_load(struct rn_gpu *gpu, uintptr_t addr)
 {

@@ -67,7 +67,7 @@ int rn_sanitize_parse(struct rn_sanitize_options *o, const char *text, char *err
 					      .report.exit_code = RN_REPORT_EXIT_CODE };
 	char word[WORD_MAX];
 
-	/* A text that has options but no level turns the sanitizer on. */
+	/* If the text has other words but no level, the level is `on'. */
 	if (*text)
 		parsed.level = RN_SANITIZE_ON;
 	while (*text) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize_report.c - writes a report of each finding when it first occurs, and a summary
- * at exit.
+ * when the program ends.
  *
  * Two occurrences of the same kind are one finding if they have the same stack or, if
  * there is no stack, the same QP and opcode. The rules that a report names are those of
@@ -164,8 +164,8 @@ struct rn_san_words rn_san_words_of(const struct rn_pcie_knobs *k, unsigned read
 
 /* -------------------------------------------- findings that were reported */
 enum {
-	/* Maximum number of findings that are distinguished, and of reports that are
-	 * written. Nobody reads more.
+	/* Maximum number of findings that are told apart, and of reports that are
+	 * written. Nobody would read more.
 	 */
 	FINDINGS_MAX = 4096,
 	REPORTS_MAX = 256,
@@ -178,7 +178,8 @@ static struct finding {
 	struct finding *next; /* next entry in the same bucket */
 	enum rn_san_kind kind;
 	uint64_t key;
-	/* a class of machines in which this is a mistake is one that the user asked for
+	/* The finding was a mistake in at least one class of machines for which the user
+	 * asked.
 	 */
 	bool is_counted;
 	bool is_suppressed;
@@ -192,9 +193,9 @@ static unsigned wrong;
 static struct rn_report writer;
 
 /* ----------------------------------------------------- reports of findings */
-/* Texts of findings that are reported later or never, such as those of candidates. The
- * memory is static, because findings are made in the SIGSEGV handler, where nothing can
- * be allocated.
+/* Texts of findings whose report is postponed, such as those of candidates, and may never
+ * be written. The memory is static, because these texts are made in the SIGSEGV handler,
+ * where nothing can be allocated.
  */
 enum {
 	TEXTS = RN_SAN_CANDIDATES + 1,
@@ -222,8 +223,8 @@ static void __attribute__((format(printf, 1, 2))) add_text(const char *fmt, ...)
 		out.used += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Copies the text that was composed so far to a free place, where it stays until
- * give_text(). Returns it. There is always a free place, because only candidates keep
+/* Copies the text that was composed so far to a free place and returns the copy, which
+ * stays there until give_text(). A place is always free, because only candidates keep
  * texts.
  */
 static char *take_text(void)
@@ -272,7 +273,7 @@ static struct finding *find_finding(enum rn_san_kind kind, uint64_t key)
 	return f;
 }
 
-/* Returns true if a report of the finding would be written now. */
+/* Returns true if a new occurrence of the finding would be reported now. */
 static bool is_to_be_said(enum rn_san_kind kind, uint64_t key, unsigned classes)
 {
 	const struct finding *known = find_finding(kind, key);
@@ -295,8 +296,8 @@ static struct finding *add_finding(enum rn_san_kind kind, uint64_t key)
 }
 
 /* Counts an occurrence of a mistake. Returns true if it must be reported. Returns false
- * if the finding is known already, if it is no mistake on the machines for which the user
- * asked, or if there are too many findings.
+ * if the finding is known already, if it is no mistake in the classes of machines for
+ * which the user asked, or if there are too many findings.
  */
 static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes)
 {
@@ -322,8 +323,8 @@ static bool is_new_finding(enum rn_san_kind kind, uint64_t key, unsigned classes
 	return true;
 }
 
-/* Writes the report of a finding. The caller calls this after is_new_finding() has
- * returned true. @stack: number of the program's stack, or 0.
+/* Writes the composed text as the report of a finding. Called after is_new_finding() has
+ * returned true. @stack: number of the program's call stack, or 0.
  */
 static void write_finding(enum rn_san_kind kind, uint64_t key, uint32_t stack)
 {
@@ -430,7 +431,9 @@ static void say_completion(const struct rn_tlp *tlp)
 			 c->qpn, us);
 }
 
-/* Adds @before and the names of the classes of machines in @set, except `given`. */
+/* Adds @before and the names of the classes of machines in @set, leaving out `given'.
+ * Adds nothing if @set has no other class.
+ */
 static void say_names(const char *before, unsigned set)
 {
 	if (!(set & ~1U << RN_SAN_CLASS_GIVEN))
@@ -450,8 +453,8 @@ static void say_classes(unsigned set)
 	add_text("\n");
 }
 
-/* Appends to the report where the pending write waits on machines of class @class, and
- * the rule and the remedy.
+/* Adds to the report in which queue the pending write waits on machines of class @class,
+ * the rule that allows this, and the remedy.
  */
 static void say_class(const struct rn_san_read *r, unsigned class)
 {
@@ -481,8 +484,8 @@ static bool is_same_words(const struct rn_san_read *r, unsigned a, unsigned b)
 	return x.rule == y.rule && x.remedy == y.remedy;
 }
 
-/* Writes the rules for all classes in which the read is a mistake, each rule once. The
- * classes for which the user asked come first.
+/* Adds the rules for all classes of machines in which the read is a mistake, each rule
+ * once. The classes for which the user asked come first.
  */
 static void say_rules(const struct rn_san_read *r)
 {
@@ -654,7 +657,7 @@ static void say_verdict(void)
 	rn_report_add(&writer, "\n");
 }
 
-/* Writes the summary. Returns the exit code. */
+/* Writes the summary at the end of the program. Returns the exit code for the program. */
 static int end_run(int status)
 {
 	unsigned long long different;
@@ -677,16 +680,16 @@ static int end_run(int status)
 		say_verdict();
 	rn_report_flush(&writer);
 	rn_san_event("the end of the program");
-	/* Opens all pages, because other code still runs at exit, such as the C library,
-	 * which writes out its buffers.
+	/* Opens all pages, because other code runs after this, such as that of the C
+	 * library, which writes out its buffers.
 	 */
 	rn_san_class_emptied(0, UINT64_MAX);
 	rn_host_unlock(rn_san.host);
 	return different && status == 0 ? rn_san.options.report.exit_code : status;
 }
 
-/* on_exit() handlers that were registered before this one run after it. They also run if
- * this handler calls exit().
+/* Called when the program ends by exit(). on_exit() handlers that were registered earlier
+ * run after this one, even if this one calls exit().
  */
 static void at_exit(int status, void *arg)
 {
@@ -703,8 +706,8 @@ void rn_san_report_init(void)
 	writer.options = rn_san.options.report;
 	writer.setting = "ROCIN_SANITIZE";
 	writer.suite = "rocin sanitize";
-	/* NULL: the file of suppressions may name rules that are not known here, because
-	 * the validation layer reads the same file.
+	/* NULL: rules that are not known here are accepted in the file of suppressions,
+	 * because the validation layer reads the same file.
 	 */
 	rn_report_open(&writer, NULL);
 	rn_page_at_quick_exit(end_run);

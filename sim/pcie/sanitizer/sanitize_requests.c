@@ -3,10 +3,11 @@
  * a request is posted and when it completes.
  *
  * The program must not change a source buffer until it has taken the completion. To check
- * this, a digest of the buffer at the post is compared with one at the completion. Of a
- * range longer than WHOLE bytes only the first and last WHOLE/2 bytes are compared. If a
- * device has written to the buffer in between, the change may not be the program's, so
- * such requests are not checked.
+ * this, a digest of the buffer is computed when the request is posted, and compared with
+ * one that is computed at the completion. Of a range longer than WHOLE bytes, only the
+ * first and last WHOLE/2 bytes are compared. A request is not checked if a device has
+ * written to its buffer in between, because the program may not be the one who has
+ * changed it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,17 @@ enum {
 	WRS_MAX = 4096, /* number of requests kept per QP; older requests are forgotten */
 	CQES_MIN = 1024,
 	CQES_MAX = 1 << 20,
-	WHOLE = 64 * 1024, /* bytes; longer ranges enter the digest only in part */
+	WHOLE = 64 * 1024, /* bytes; a longer range enters the digest only in part */
 	PIECE = 4096,	   /* bytes of the source buffer that are read at a time */
-	LANES = 4,	   /* Number of independent parts of a digest, see mix_words(). */
+	LANES = 4,	   /* number of independent parts of a digest, see mix_words() */
 	FILTER = 1 << 16,
 };
 
 static struct rn_san_qp *buckets[BUCKETS];
 
 /* ----------------------------------------------- sources that devices write to */
-/* Entry i: number of source buffers that have bytes in pages whose hash is i. For most
- * writes of devices it is 0, so that the requests need not be searched.
+/* Element i: number of source buffers that have bytes in pages whose hash is i. For most
+ * writes of devices this is 0, and then the requests need not be searched.
  */
 static uint32_t sources_in[FILTER];
 
@@ -87,9 +88,7 @@ void rn_san_note_write(rn_iova addr, uint64_t len)
 					q->wr[i].has_digest = false;
 }
 
-/* Called when the request no longer needs its source buffer, which the program may use
- * freely from now on.
- */
+/* Called when the program may change the source buffer of the request again. */
 static void let_go_of_source(struct rn_san_wr *wr)
 {
 	count_source(wr, false);
@@ -176,8 +175,8 @@ bool rn_san_may_serve(const struct rn_tlp *tlp, const struct rn_san_wr *wr)
 {
 	if (tlp->kind == RN_TLP_WRITE || !rn_agent_is_nic(tlp->requester))
 		return false;
-	/* The length of a FLUSH is not known here, so only the kind of the read is
-	 * compared.
+	/* The length of a FLUSH is not known here, so the range is not compared; the kind
+	 * of the read is enough.
 	 */
 	if (wr->opcode == RN_WR_FLUSH)
 		return (tlp->flags & RN_TLP_FLUSH) != 0;
@@ -259,8 +258,8 @@ struct rn_san_wr *rn_san_wr_holding(uintptr_t addr, struct rn_san_qp **qp)
 }
 
 /* ---------------------------------------- CQEs by their slots in the rings */
-/* Hash table of CQEs by the address of their slot in the ring, with open addressing;
- * entries are replaced but never removed.
+/* Hash table of CQEs, with open addressing. The key is the address of the slot of the CQE
+ * in the CQ ring. An entry is replaced when the slot gets a new CQE, and never removed.
  */
 static struct {
 	struct rn_san_cqe *entry;
@@ -283,7 +282,7 @@ static bool make_room_for_cqe(void)
 
 	if (cqes.room && cqes.count < cqes.room / 4 * 3)
 		return true;
-	/* The table is full of CQEs of rings that no longer exist: empties it. */
+	/* The table is full of CQEs of rings that no longer exist. It is emptied. */
 	if (room > CQES_MAX) {
 		memset(cqes.entry, 0, cqes.room * sizeof(*cqes.entry));
 		cqes.count = 0;
@@ -329,8 +328,9 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 	return digest ^ digest >> 29;
 }
 
-/* Mixes words into a digest. The digest has several independent lanes, so a
- * multiplication waits only for the one before it in the same lane.
+/* Mixes words into a digest. The words are spread over several independent lanes. So a
+ * multiplication depends only on the previous one of the same lane, and the processor can
+ * overlap them.
  */
 static uint64_t mix_words(uint64_t digest, const uint64_t *words, uint32_t count)
 {
@@ -344,7 +344,7 @@ static uint64_t mix_words(uint64_t digest, const uint64_t *words, uint32_t count
 	return lane[0];
 }
 
-/* Loads bytes as they were before the withheld writes to them. */
+/* Loads bytes as they are without the withheld writes to them. */
 static bool load_old(rn_iova addr, void *bytes, uint32_t len)
 {
 	enum rn_mem_result result;
@@ -451,9 +451,9 @@ static bool local_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr
 
 static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_wr *b)
 {
-	/* Requests like @b are executed by the peer only after all earlier ones: so @b
-	 * follows an atomic. After a READ it may be executed while the peer still sends
-	 * the responses.
+	/* A request of a kind like @b's, an ATOMIC WRITE, is executed by the peer only
+	 * after all earlier requests, so after an atomic @b is in order. But after a
+	 * READ, @b may be executed while the peer still sends the responses.
 	 */
 	if (rn_wr_writes_in_turn(b->opcode) && a->opcode != RN_WR_RDMA_READ)
 		return false;
@@ -461,10 +461,10 @@ static bool remote_ranges_touch(const struct rn_san_wr *a, const struct rn_san_w
 	       ranges_touch(a->remote_addr, a->len, b->remote_addr, b->len);
 }
 
-/* For walks backwards over the requests for which @wr does not wait: returns the request
- * before @wr in its queue. Returns NULL at the end of the walk: no READ or atomic is
- * outstanding; or @wr is the oldest request; or @wr has a fence, because when it begins,
- * all READs and atomics before it have completed.
+/* Returns the request before @wr in its queue, to go backwards through the requests for
+ * which @wr does not wait. Returns NULL at the end of these requests: if @wr is the
+ * oldest request, if no READ or atomic is outstanding, or if @wr has a fence, which waits
+ * for all READs and atomics before it.
  */
 static struct rn_san_wr *unordered_before(const struct rn_san_qp *q,
 					  const struct rn_san_wr *wr)
@@ -491,9 +491,10 @@ static void judge_fence(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 	}
 }
 
-/* Copies the source bytes of the new request that the results of earlier READs and
- * atomics of its QP will overwrite, because the new request may be executed before these.
- * Only operations behind the last request with a fence count.
+/* Copies those source bytes of the new request that the results of earlier READs and
+ * atomics of its QP will overwrite, because the new request may be executed before them.
+ * READs and atomics before the last request with a fence do not count: that request waits
+ * for them.
  */
 static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 {
@@ -503,8 +504,8 @@ static void keep_from_own_qp(const struct rn_san_qp *q, struct rn_san_wr *wr)
 			rn_san_early_keep(wr, first, load_old);
 }
 
-/* Copies the source bytes of the new request that the results of requests of other QPs
- * will overwrite. No fence orders the requests of different QPs.
+/* Copies those source bytes of the new request that the results of requests of other QPs
+ * will overwrite. A fence does not order requests of different QPs.
  */
 static void keep_from_other_qps(const struct rn_san_qp *own, struct rn_san_wr *wr)
 {
@@ -517,7 +518,7 @@ static void keep_from_other_qps(const struct rn_san_qp *own, struct rn_san_wr *w
 					rn_san_early_keep(wr, &q->wr[i], load_old);
 }
 
-/* Notes that the new request waits for the atomics before it. */
+/* Notes for each atomic before the new request that the request waits for it. */
 static void wait_for_atomics(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {
 	struct rn_san_wr *first;
@@ -542,8 +543,8 @@ static void overtake_one(struct rn_san_wr *first)
 		rn_san_class_atomic_overtaken(first);
 }
 
-/* The new request was posted without a fence. Marks the READs, FLUSHes and atomics
- * before it as overtaken, because it does not wait for them.
+/* Called for a new request. If it does not wait for the READs, FLUSHes and atomics before
+ * it, marks these as overtaken.
  */
 static void overtake(const struct rn_san_qp *q, const struct rn_san_wr *wr)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sanitize_schedule.c - which withheld writes are late, for `rocin hunt`.
+/* sanitize_schedule.c - schedules of `rocin hunt`: they say which writes of devices are
+ * late. A late write is withheld: the program sees its bytes only after an event.
  *
- * ROCIN_SANITIZE=late=FILE: only the writes that FILE names are late: they are withheld
- * until an event performs them. All other writes are stored ("land") at once, together
- * with the writes that the ordering rules put before them, so each schedule is one that
- * the rules allow. Without late=FILE all writes are late.
+ * ROCIN_SANITIZE=late=FILE: only the writes that FILE names are late. All other writes
+ * are stored ("land") at once, together with the writes that the ordering rules put
+ * before them, so that the rules allow each schedule. Without late=FILE all writes are
+ * late.
  *
  * ROCIN_SANITIZE=record=FILE: each write that could be late is added to FILE, and so are
  * the reads that came before it, the event that performed it, and other events, in the
@@ -42,10 +43,10 @@
 #include "sim/pcie/host/host_internal.h"
 
 enum {
-	/* number of QPs that get a number of their own; later ones get number 0 */
+	/* maximum number of QPs that are numbered; later ones have number 0 */
 	QPS = 4096,
 	LINE_MAX_LEN = 256,
-	/* maximum number of lines of a record; later events are not recorded */
+	/* maximum number of lines of a record; what happens later is not recorded */
 	LINES_MAX = 200000,
 	/* maximum number of lines of a record that describe events */
 	EVENTS_MAX = 20000,
@@ -54,7 +55,7 @@ enum {
 
 static const char late_word[] = "late ";
 
-/* Hashes of the names of writes in late=FILE, sorted. */
+/* Hashes of the names of the writes that late=FILE names, sorted. */
 static uint64_t *late;
 static size_t late_count;
 static bool has_late;
@@ -138,8 +139,8 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* ---------------------------------------- record of late and landed writes */
-/* Adds a line to the record. Does nothing if the last line was the same, because all TLPs
- * of a write have the same name. The line is written to the file at once, because the
+/* Adds a line to the record. All TLPs of a write have the same name, so does nothing if
+ * the last line was the same. The line is written to the file at once, because the
  * program may crash.
  */
 static void add_line(const char *line)
@@ -224,8 +225,8 @@ void rn_san_event_agent(const char *what, unsigned agent)
 	add_event();
 }
 
-/* Makes a read of @agent the recorded cause of what follows. Does not record the read,
- * because there are too many.
+/* Makes a read of @agent the cause that is recorded for what follows. The read itself
+ * gets no line, because there are too many reads.
  */
 void rn_san_event_read(unsigned agent)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sanitize_withheld.c - the writes whose bytes the program does not see yet.
  *
- * A device's write to watched memory does not go through the queues of the hierarchy.
- * Its bytes are stored when an event forces the write in the fabric of `given`, the
- * model of the machine with the user's knobs (sanitize_classes.c); they are never stored
- * only because time has passed. So a program that looks too early always reads old
- * bytes, and a program that waits for an event, or in a loop, gets the new ones. A
- * schedule (sanitize_schedule.c) may say that a write is not late; its bytes are stored
- * at once then.
+ * A device's write to watched memory does not go through the queues of the hierarchy. Its
+ * bytes are stored when an event forces the write in the fabric of `given`, the model of
+ * the machine with the user's knobs (sanitize_classes.c); they are never stored only
+ * because time has passed. So a program that reads too early always gets old bytes, and a
+ * program that waits for an event, or reads in a loop, gets the new ones. If a schedule
+ * (sanitize_schedule.c) says that a write is not late, its bytes are stored at once.
  *
  * One TLP in that fabric stands for several writes of the hierarchy. They form a list,
- * whose number is the tag of this TLP. A write that is not withheld (any more) must be
- * in no list, because its payload slot may be given to another write.
+ * whose number is the tag of this TLP. A write that is not withheld, or not any more,
+ * must not be in a list, because its payload slot may be given to another write.
  */
 #include <string.h>
 
@@ -20,18 +19,18 @@
 
 enum {
 	NONE = UINT16_MAX,
-	/* Maximum number of writes that are withheld at a time. The other payload slots
-	 * are left for other TLPs of the hierarchy.
+	/* Maximum number of writes that are withheld at a time. The remaining payload
+	 * slots are left for other TLPs of the hierarchy.
 	 */
 	WITHHELD_MAX = RN_HOST_TLPS - 512,
 	BUCKETS = 4096,
 };
 
-/* A chain of withheld writes, and the place of one write in a chain. The oldest write
- * comes first.
+/* struct chain: a list of withheld writes, the oldest first. struct link: the place of
+ * one write in such a list.
  */
 struct chain {
-	uint16_t first, last; /* valid if @is_used */
+	uint16_t first, last; /* payload slots of these writes; valid if @is_used */
 	bool is_used;
 };
 struct link {
@@ -42,11 +41,14 @@ static struct withheld {
 	struct rn_tlp tlp;
 	uint64_t list;
 	bool is_late;
-	uint64_t page;	/* see rn_san_page_number(); only with a schedule or a record */
-} writes[RN_SAN_SLOTS]; /* by payload slot */
+	/* number of the page (rn_san_page_number()); set only with a schedule or a record
+	 */
+	uint64_t page;
+} writes[RN_SAN_SLOTS]; /* the index is the payload slot of the write (rn_tlp.data) */
 static struct chain all,
-	/* @all: all withheld writes, in order. @buckets: a hash table of the same
-	 * writes, by the number of the list to which a write belongs, modulo BUCKETS.
+	/* @all: all withheld writes in the order of their issue. @buckets: hash table of
+	 * the same writes, by the number of the list to which a write belongs
+	 * (rn_san_withheld_list()), modulo BUCKETS.
 	 */
 	buckets[BUCKETS];
 static struct link in_all[RN_SAN_SLOTS], in_bucket[RN_SAN_SLOTS];
@@ -55,7 +57,7 @@ static unsigned count;
 static bool is_storing;
 static uint64_t newest_list;
 /* Number of the list to which the write that was issued last belongs. 0: the TLP that
- * stands for the list has been performed already.
+ * stands for this list has been performed already.
  */
 static uint64_t open_list;
 
@@ -121,8 +123,8 @@ static void end_write(unsigned slot, bool is_stored)
 	is_storing = false;
 }
 
-/* A run: bytes of consecutive writes, which are stored together, because an access to
- * closed pages of host memory takes some microseconds, regardless of its length.
+/* A run: bytes of consecutive writes that are stored together. An access to closed pages
+ * of host memory takes some microseconds, whatever its length.
  */
 static struct {
 	rn_iova addr;
@@ -141,8 +143,9 @@ static void store_run(void)
 	run.len = 0;
 }
 
-/* Adds the bytes of the write to the run. Returns false if the write does not fit behind
- * the run; the caller must then store it by itself.
+/* Adds the bytes of the write to the run; if they do not follow the run, stores the run
+ * first and begins a new one. Returns false if this kind of write cannot be in a run;
+ * then the caller must store it by itself.
  */
 static bool add_to_run(const struct rn_tlp *tlp)
 {
@@ -270,8 +273,9 @@ void rn_san_withheld_land(rn_iova addr, uint64_t len)
 
 	if (!count || is_storing || !rn_san_class_may_pend(addr, len))
 		return;
-	/* The range is widened first. Otherwise a write could stay withheld although a
-	 * newer write to the same bytes is performed.
+	/* The range is widened first. Otherwise an older write that overlaps one of these
+	 * writes, but not the range, would stay withheld, and would overwrite the newer
+	 * bytes later.
 	 */
 	widen(&addr, &len);
 	for (slot = first_of(&all); slot != NONE; slot = newer) {
