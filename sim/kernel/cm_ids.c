@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_ids.c - the ids of the connection manager as this process sees them; see cm_ids.h.
+/* cm_ids.c - the rdma_cm ids as this process sees them, also after rocind has ended; see
+ * cm_ids.h.
  */
 #include "cm_ids.h"
 
@@ -18,11 +19,11 @@ enum {
 /* ---- Boards: memory that rocind shares for reading ---- */
 
 /* A mapped board: a table of rdma_cm ids that rocind shares with this process for reading
- * (cm_board.h). The list has one board for each rocind that has opened a channel in this
- * process, the newest first. When a rocind is replaced, its successor takes over its
- * channels and has a board of its own. If two boards have entries for the same channel,
- * the newer board is valid. A list entry is complete before it becomes visible, and is
- * never removed, because another thread may be reading it.
+ * (cm_board.h). The list has the board of each rocind to which this process has opened a
+ * channel, the newest first. When another rocind replaces a running one, it takes over
+ * the channels, and has a board of its own. If two boards have entries for the same
+ * channel, the newer board is valid. A list entry is complete before it becomes visible,
+ * and is never removed, because another thread may be reading it.
  */
 struct board {
 	const struct rn_cm_board_memory *mem;
@@ -30,9 +31,9 @@ struct board {
 };
 static _Atomic(struct board *) boards;
 
-/* Maps a board, unless it is mapped already. If there is no memory for that, the board
- * is not used. Queries then go to rocind, and the program does not get DEVICE_REMOVAL
- * when rocind ends.
+/* Maps a board, unless it is mapped already. If there is no memory for the mapping, the
+ * board is not used. Then queries go to rocind, and when rocind ends, the program gets no
+ * DEVICE_REMOVAL.
  */
 void rnk_cm_ids_take_board(int fd)
 {
@@ -51,7 +52,7 @@ void rnk_cm_ids_take_board(int fd)
 		;
 }
 
-/* Returns the board on which the ids of the channel are shown, or NULL. */
+/* Returns the board that shows the ids of the channel, or NULL. */
 static const struct rn_cm_board_memory *board_of(uint64_t channel)
 {
 	const struct board *b = atomic_load(&boards);
@@ -125,7 +126,8 @@ static struct since *find(enum rn_cm_kind kind, uint64_t channel, uint32_t numbe
 	return node ? *(struct since **)node : NULL;
 }
 
-/* Finds the entry of an id in the tree, or adds one. Return: NULL if there is no memory.
+/* Returns the entry of an id in the tree, which is added if there is none. Returns NULL
+ * if there is no memory.
  */
 static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t number)
 {
@@ -145,8 +147,8 @@ static struct since *enter(enum rn_cm_kind kind, uint64_t channel, uint32_t numb
 
 /* ---- Answers in place of rocind, after it has ended ---- */
 
-/* Returns true if DEVICE_REMOVAL has not been reported for the id yet but has to be: it
- * is reported once for each id that is bound to a device and has a uid.
+/* Returns true if DEVICE_REMOVAL must be reported for the id and has not been yet. It is
+ * reported once for each id that is bound to a device and has a uid.
  */
 static bool is_to_be_told(uint64_t channel, uint32_t number, struct rn_cm_life *life)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_ids.h - the ids of the connection manager as this process sees them.
+/* cm_ids.h - the rdma_cm ids as this process sees them, also after rocind has ended.
  *
  * rocind keeps the ids, and shows them on its board, memory that it shares for reading
  * (cm_board.h). rocind may end at any time. The program then sees what it sees when a
  * device is removed: each id that is bound to a device gets DEVICE_REMOVAL, and can still
- * be destroyed (drivers/infiniband/core/ucma.c). The board, which remains mapped, has the
- * data for this: number and uid of the id, whether it is bound to a device, and how many
- * of its events were reported, which librdmacm waits for before it frees an id. This file
- * remembers only which ids got DEVICE_REMOVAL and which were destroyed since rocind
- * ended. Each process that shares the descriptor remembers them separately.
+ * be destroyed (drivers/infiniband/core/ucma.c). The board stays mapped and has what is
+ * needed for that: number and uid of the id, whether the id is bound to a device, and how
+ * many of its events were reported. librdmacm frees an id only when it has acknowledged
+ * as many events. This file remembers only which ids got DEVICE_REMOVAL and which were
+ * destroyed since rocind ended. If several processes share the descriptor of a channel,
+ * each of them remembers this by itself.
  *
  * Threads: any; a mutex, which is held over fork().
  */
@@ -19,9 +20,9 @@
 
 #include "transport/io/rocind/cm_board.h"
 
-/* Maps the board (memory in which rocind shows answers about ids) whose descriptor @fd
- * came from rocind. The caller closes @fd. Earlier boards stay mapped, because channels
- * whose ids they show may still be open.
+/* Maps a board, memory in which rocind shows its ids. Its descriptor @fd has come from
+ * rocind; the caller closes @fd. Earlier boards stay mapped, because channels whose ids
+ * they show may still be open.
  */
 void rnk_cm_ids_take_board(int fd);
 
@@ -44,8 +45,8 @@ int rnk_cm_ids_get_event(uint64_t channel, void *out, size_t out_len);
 
 /**
  * rnk_cm_ids_end() - Destroy an id, or leave a group, after rocind has ended
- * @life:	What the board said about the id before the command was sent to rocind;
- *NULL: nothing. rocind may have executed the command before it ended
+ * @life:	What the board showed about the id before the command was sent to rocind,
+ *which may have executed it before it ended; NULL: nothing
  * @out:	Out: struct rdma_ucm_destroy_id_resp; @out_len bytes
  *
  * Return: 0, -ENOSPC (@out_len is too small), -ENODEV (there is no such id or group).

@@ -16,7 +16,9 @@
 #include "redirect.h"
 #include "transport/io/host/runtime_dir.h"
 
-/* A directory of counters in the simulated sysfs: all of its files, or one of them. */
+/* Where a directory of counters is in the simulated sysfs, and which of its files are to
+ * be written: all of them, or one.
+ */
 struct place {
 	const char *dir; /* directory of the counters; dir_len bytes */
 	size_t dir_len;

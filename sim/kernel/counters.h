@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* counters.h - the files of counters in sysfs, which are written when they are opened.
  *
- * A kernel makes the text of such a file when it is read. In the simulated sysfs, the
- * tree, it is a plain file; the preloaded library writes the present values of the
- * counters before the program opens a file or the directory. So a file that stays open
- * keeps the value of the time when it was opened. A file that is opened by a name
- * relative to its open directory has the value of the time when the directory was opened.
+ * A kernel makes the text of such a file when it is read. In the simulated sysfs it is a
+ * plain file, into which the preloaded library writes the present value of the counter
+ * before the program opens the file. So a file that stays open keeps the value that the
+ * counter had then. When the program opens the directory, the library writes all files in
+ * it; a file that is opened relative to the open directory has the value from that time.
  *
  * Threads: any; no state.
  */

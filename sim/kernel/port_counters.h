@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* port_counters.h - the counters of a port in sysfs, and how they are computed.
  *
- * PORTS/1/hw_counters has a file for each counter of Rocin (rocin/stats.h). The names in
- * PORTS/1/counters are those of the kernel (drivers/infiniband/core/sysfs.c) and of the
+ * ports/1/hw_counters has a file for each counter of Rocin (rocin/stats.h). The names in
+ * ports/1/counters are those of the kernel (drivers/infiniband/core/sysfs.c) and of the
  * performance management class (IBTA Vol 1, 16.1.3.5); amounts of data are in words of
  * four bytes.
  */

@@ -53,10 +53,10 @@ static bool read_inode(int fd, ino_t *inode)
 	return true;
 }
 
-/* Returns true if the descriptor still is the command socket that was opened. The
- * program may have closed it and opened another file, so the inode is compared. (The
- * socket could be given a name for this. But a network namespace has only a million
- * names for sockets, and one user could take them all.)
+/* Returns true if the descriptor is still that of the command socket. The program may
+ * have closed it and opened another file, so the inode is compared. (The socket could be
+ * recognised by a name, too. But a network namespace has only a million names for
+ * sockets, and one user could take them all.)
  */
 static bool is_there(const struct rnk_cm_path *path)
 {
@@ -138,15 +138,15 @@ static int send_message(int sock, const struct iovec *parts, size_t count, int p
 	return 0;
 }
 
-/* Passes @end, rocind's end of a new command socket, over the channel to rocind. */
+/* Sends @end, rocind's end of a new command socket, to rocind over the channel. */
 static int hand_over(int channel_fd, int end)
 {
 	char byte = 0;
 	const struct iovec iov = { &byte, sizeof(byte) };
 	int rc;
 
-	/* The program may have set O_NONBLOCK on the channel for its events. This
-	 * message must wait nevertheless until the socket has room.
+	/* The program may have set O_NONBLOCK on the channel, for its events. This
+	 * message must be sent nevertheless, so waits until the socket has room.
 	 */
 	while ((rc = send_message(channel_fd, &iov, 1, end)) == -EAGAIN)
 		poll(&(struct pollfd){ .fd = channel_fd, .events = POLLOUT }, 1, -1);
@@ -184,8 +184,8 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out)
 		}
 	}
 	pthread_once(&once, make_key);
-	/* The destructor of this key closes the thread's command sockets. If the key
-	 * could not be made, they would stay open when the thread ends.
+	/* The destructor of this key closes the command sockets of a thread that ends.
+	 * Without the key they would stay open.
 	 */
 	if (at_end == (pthread_key_t)-1 || pthread_setspecific(at_end, &mine))
 		return -ENOMEM;
@@ -202,7 +202,10 @@ int rnk_cm_path_get(int channel_fd, uint64_t number, struct rnk_cm_path **out)
 /* ---- Recognition of descriptors of rdma_cm ---- */
 
 enum {
-	KNOWN_MAX = 65536, /* higher descriptors are always checked by getsockname() */
+	/* higher descriptors are not in the bitmap; they are always checked by
+	 * getsockname()
+	 */
+	KNOWN_MAX = 65536,
 	BITS = 64,
 };
 
@@ -227,13 +230,13 @@ static bool may_be(int fd)
 		1);
 }
 
-/* Returns the channel number in the name of the socket @fd, or 0 if @fd is not a
- * descriptor of rdma_cm. Keeps errno.
+/* Returns the number of the channel whose descriptor @fd is, which is part of the name of
+ * the socket. Returns 0 if @fd is not a descriptor of rdma_cm. Keeps errno.
  */
 static uint64_t number_of(int fd)
 {
 	struct sockaddr_un addr = { 0 };
-	/* One byte less than the struct has, so that the name ends with a NUL. */
+	/* One byte less than the struct has, so that a NUL follows the longest name. */
 	socklen_t len = sizeof(addr) - 1;
 	int saved_errno = errno;
 	int rc = getsockname(fd, (struct sockaddr *)&addr, &len);
@@ -308,10 +311,10 @@ struct command;
 typedef int execute_fn(int fd, uint64_t number, struct command *c);
 static execute_fn exchange, answer_by_board, disconnect, destroy, get_event;
 
-/* Table of commands: whether the command names an id or a group, and at which offset;
- * whether it has an answer, and at which offset the address of the answer is; the
- * function that executes it (NULL: exchange()). This function returns 0 or -errno;
- * -ESHUTDOWN: rocind has ended.
+/* Table of commands. @has_id, @has_group: the command names an id or a group, at offset
+ * @id_at. @answers: it has an answer; the address for the answer is at offset @answer_at.
+ * @execute: the function that executes the command; NULL: exchange(). The function
+ * returns 0 or -errno; -ESHUTDOWN: rocind has ended.
  */
 static const struct kind {
 	bool has_id, has_group, answers;
@@ -365,8 +368,8 @@ static const struct kind {
 #undef BOTH
 };
 
-/* A command of the program that is being executed. System calls copy from and to the
- * addresses that it contains, so a wrong address gives EFAULT and does not end the
+/* A command of the program that is being executed. The addresses in it may be wrong. So
+ * only system calls copy from and to them, which then fail with EFAULT and do not end the
  * program.
  */
 struct command {
@@ -429,7 +432,7 @@ static int read_command(struct command *c, const void *buf, size_t len)
 
 		c->call.from = number_of(from);
 		if (!c->call.from && fcntl(from, F_GETFD) >= 0)
-			/* @from is open, but is not a descriptor of rdma_cm */
+			/* @from is an open descriptor, but not one of rdma_cm */
 			return -EINVAL;
 	}
 	return 0;
@@ -449,7 +452,7 @@ static int send_command(struct rnk_cm_path *path, struct command *c)
 	return send_message(path->fd, parts, 3, -1);
 }
 
-/* If a descriptor of a board came with an answer, maps the board. */
+/* If a descriptor of a board has come with an answer, maps the board. */
 static void take_board(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -519,14 +522,14 @@ static int exchange(int fd, uint64_t number, struct command *c)
 		return rc;
 	rnk_cm_path_close(path);
 	/* rocind is running, but has closed the new command socket, because it has no
-	 * descriptors left.
+	 * descriptors left for it.
 	 */
 	return has_gone(fd) ? rc : -ENOMEM;
 }
 
-/* Executes GET_EVENT: gets an event of the channel. Waits first for the byte that
- * announces an event, unless the program has set O_NONBLOCK. The event may be gone then,
- * if another thread has destroyed its id.
+/* Executes GET_EVENT: gets an event of the channel. First waits for the byte by which
+ * rocind announces an event, unless the program has set O_NONBLOCK. After that there may
+ * be no event nevertheless, because another thread has destroyed its id.
  */
 static int get_event(int fd, uint64_t number, struct command *c)
 {
@@ -548,9 +551,9 @@ static int get_event(int fd, uint64_t number, struct command *c)
 
 /* ---- Commands that need data from the board ---- */
 
-/* Copies an answer from the board to the address in the program's memory that the
- * command contains, which may be invalid. Return: result of the command; -ENODATA:
- * rocind must answer.
+/* Copies an answer from the board to the address in the program's memory that the command
+ * contains. That address may be invalid, which gives an error. Return: result of the
+ * command; -ENODATA: rocind must be asked.
  */
 static int copy_out(const struct command *c, const void *answer, size_t len)
 {
@@ -565,21 +568,23 @@ static int copy_out(const struct command *c, const void *answer, size_t len)
 	return n >= 0 || errno == EFAULT ? -EFAULT : -ENODATA;
 }
 
-/* Answers a query from what rocind shows about the id on its board. Return: result of
- * the command; -ENODATA: the board does not say, so rocind must be asked.
+/* Answers a query from what the board shows about the id. Return: result of the command;
+ * -ENODATA: the board does not show the answer, so rocind must be asked.
  */
 static int look_up(int fd, uint64_t number, const struct command *c)
 {
 	struct rn_cm_answers shown;
 	uint32_t state;
 
-	/* What the board says does not count after rocind has ended. */
+	/* The board is not used after rocind has ended, because what it shows may be out
+	 * of date.
+	 */
 	if (!rnk_cm_ids_read(number, c->number, &shown) || has_gone(fd))
 		return -ENODATA;
 	if (c->hdr.cmd == RDMA_USER_CM_CMD_QUERY_ROUTE)
 		return copy_out(c, shown.route, sizeof(shown.route));
-	/* The state in the command is an enum ibv_qp_state. The board has answers from
-	 * INIT (1) on.
+	/* The command contains a state of the QP (enum ibv_qp_state). The board has an
+	 * answer for each state from INIT (1) on.
 	 */
 	state = (uint32_t)value_at(c, offsetof(struct rdma_ucm_init_qp_attr, qp_state),
 				   4) -
@@ -589,9 +594,7 @@ static int look_up(int fd, uint64_t number, const struct command *c)
 	return copy_out(c, shown.qp[state], sizeof(shown.qp[state]));
 }
 
-/* Executes a query: from the board if that has the answer, otherwise by a command to
- * rocind.
- */
+/* Executes a query. If the board does not show the answer, asks rocind by a command. */
 static int answer_by_board(int fd, uint64_t number, struct command *c)
 {
 	int rc = look_up(fd, number, c);
@@ -599,11 +602,11 @@ static int answer_by_board(int fd, uint64_t number, struct command *c)
 	return rc == -ENODATA ? exchange(fd, number, c) : rc;
 }
 
-/* Executes DISCONNECT. If the id has a connection, returns before rocind has executed
- * the command. So rocind may execute a later command, which comes by another command
- * socket, before this one. That does no harm: if the later command migrates the id,
- * rocind still finds the id; if the later command destroys the id, it ends the
- * connection, too.
+/* Executes DISCONNECT. If the id has a connection, this function does not wait until
+ * rocind has executed the command. So if the program sends a later command by another
+ * command socket, rocind may execute that one first. This does no harm: if the later
+ * command migrates the id, rocind still finds the id; if the later command destroys the
+ * id, it ends the connection, too.
  */
 static int disconnect(int fd, uint64_t number, struct command *c)
 {
@@ -626,9 +629,9 @@ static enum rn_cm_kind kind_of_object(const struct command *c)
 	return c->kind.has_group ? RN_CM_KIND_GROUP : RN_CM_KIND_ID;
 }
 
-/* Executes a command that destroys an id or leaves a group. rocind may do so and then
- * end before it answers. So this function reads what the board says about the id before
- * it sends the command, and passes that to rnk_cm_ids_end() if rocind has ended.
+/* Executes a command that destroys an id or leaves a group. rocind may execute it and
+ * then end without an answer. So reads what the board shows about the id before the
+ * command is sent, and passes that to rnk_cm_ids_end() if rocind has ended.
  */
 static int destroy(int fd, uint64_t number, struct command *c)
 {
@@ -643,8 +646,8 @@ static int destroy(int fd, uint64_t number, struct command *c)
 		       : rc;
 }
 
-/* Returns the result of a command that rocind cannot execute because it has ended.
- * destroy() handles commands that destroy.
+/* Returns the result of a command that rocind cannot execute because it has ended. For
+ * commands that destroy an id, destroy() does that.
  */
 static int result_without_rocind(uint64_t number, const struct command *c)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* rdma_cm.h - the device /dev/infiniband/rdma_cm, which rocind implements.
  *
- * A program that opens the device gets a socket to rocind (rocin/cmdev.h), called a
- * channel. What the program writes to it goes to rocind as a command and is executed
- * there. A descriptor is recognised by the name of its socket, so fork(), dup(), close()
+ * A program that opens the device gets a socket to rocind, called a channel
+ * (rocin/cmdev.h). A command that the program writes to the channel is executed by
+ * rocind. A descriptor is recognised by the name of its socket, so fork(), dup(), close()
  * and close_range() need no hooks. Which descriptors this library has returned is
  * remembered only so that other descriptors need not be checked.
  *
@@ -56,8 +56,8 @@ uint64_t rnk_cm_number(int fd);
  *
  * @number:	rnk_cm_number() of @fd
  *
- * This function is a cancellation point only where it waits for an event, like a write to
- * the kernel's device.
+ * Like a write to the kernel's device, this function is a cancellation point only while
+ * it waits for an event.
  *
  * Return: @len, or -1 with errno as the kernel sets it. After rocind has ended, the
  * result comes from cm_ids.h.
@@ -70,9 +70,9 @@ ssize_t rnk_cm_write(int fd, uint64_t number, const void *buf, size_t len);
  * of one channel to rocind (rocin/cmdev.h).
  *
  * Each thread has a command socket for each of the few channels that it has used most
- * recently. They are closed when the thread ends. A command socket may be unusable at any
- * time: programs close descriptors that they have not opened, and a fork() child has
- * copies of its parent's sockets, which it must not use.
+ * recently. The sockets are closed when the thread ends. A command socket may become
+ * unusable at any time: programs close descriptors that they have not opened, and the
+ * child of fork() must not use the copies that it has of its parent's sockets.
  *
  * Threads: any; no locks.
  */
@@ -81,9 +81,10 @@ struct rnk_cm_path {
 	/* number of the channel that the socket serves; 0: unused entry */
 	uint64_t number;
 	int fd;
-	uint32_t seq; /* number of the last command; its answer has the same number */
+	/* number of the last command; rocind's answer to it has the same number */
+	uint32_t seq;
 	pid_t pid;
-	ino_t inode; /* inode of the socket, to recognise it */
+	ino_t inode; /* inode number, by which the socket is recognised */
 };
 
 /**

@@ -29,7 +29,7 @@ static const char *const prefixes[] = {
 };
 
 enum {
-	/* Bytes of a buffer that is longer than any of the prefixes. */
+	/* Size of a buffer in bytes, more than any of the prefixes needs. */
 	PREFIX_MAX = 32
 };
 
@@ -40,9 +40,9 @@ enum tree_state {
 	ON
 };
 
-/* @path and @len belong to the thread that has changed the state from UNKNOWN or OFF to
- * STARTING. It writes them and then stores ON with release order. Readers load the state
- * with acquire order.
+/* The thread that has changed the state from UNKNOWN or OFF to STARTING alone may write
+ * @path and @len. After that it stores ON with release order. Readers load the state with
+ * acquire order.
  */
 static struct {
 	_Atomic int state;
@@ -50,8 +50,9 @@ static struct {
 	char path[PATH_MAX];
 } tree;
 
-/* The functions below use bare system calls: they may run before libc is initialised,
- * must not be cancellation points, and must not call the hooks of this library.
+/* The functions below use bare system calls for three reasons: they may run before libc
+ * is initialised, must not be cancellation points, and must not call the hooks of this
+ * library.
  */
 static bool is_same_dir(int fd, const char *path)
 {
@@ -138,8 +139,8 @@ void rnk_tree_disable(void)
 }
 
 /* Reads ROCIN_TREE and sets the tree. If another thread is doing that at the same time,
- * returns without a tree. This happens only to threads that were started before the
- * constructor of this library ran.
+ * returns false, as if there were no tree. Only threads that were started before the
+ * constructor of this library ran can come here at the same time.
  */
 static bool start(void)
 {
@@ -162,7 +163,7 @@ const char *rnk_tree(void)
 	return is_on() ? tree.path : NULL;
 }
 
-/* Returns the first component at or behind @p that is not ".". */
+/* Skips slashes and components ".". Returns the first other component at or behind @p. */
 static const char *skip_idle(const char *p)
 {
 	while (*p == '/' || (*p == '.' && (p[1] == '/' || p[1] == '\0')))
@@ -205,10 +206,10 @@ static size_t pop(char norm[static PREFIX_MAX], size_t len)
 	return len;
 }
 
-/* Splits @path into one of the prefixes of the tree and the unchanged @rest. ".."
- * removes a path component by name until a prefix is complete. This gives the same
- * result as in the kernel, because /sys, /sys/class and /dev contain no symbolic links
- * on the way to the prefixes. A ".." behind the prefix is left to the kernel.
+/* Splits @path into one of the prefixes of the tree and the unchanged @rest. ".." removes
+ * a path component by name until a prefix is complete. The kernel comes to the same
+ * result, because no component of a prefix is a symbolic link. A ".." behind the prefix
+ * is left to the kernel.
  */
 static const char *split(const char *path, const char **rest)
 {
@@ -256,8 +257,8 @@ size_t rnk_mapped_size(const char *path)
 	if (!prefix || !is_on())
 		return 0;
 	size = tree.len + strlen(prefix) + strlen(rest) + 1;
-	/* A path of this length is too long for the kernel, which will refuse the
-	 * original path, too.
+	/* Such a path is too long for the kernel, which will refuse the original path,
+	 * too.
 	 */
 	return size <= 2ul * PATH_MAX ? size : 0;
 }
@@ -272,9 +273,9 @@ const char *rnk_map(const char *path, char *buf, size_t size)
 		return path;
 	prefix_len = strlen(prefix);
 	rest_len = strlen(rest);
-	/* Another thread of the program may change the string meanwhile. So a string
-	 * that is longer than before is no mistake of this library, and must not fail an
-	 * assertion.
+	/* The string may be longer now than when its length was measured, because another
+	 * thread of the program has changed it. Such a path is not mapped. This is the
+	 * program's mistake, so it is not asserted.
 	 */
 	if (tree.len + prefix_len + rest_len + 1 > size)
 		return path;

@@ -23,9 +23,9 @@
  * rnk_tree_set() - Set the tree of simulated files
  * @path:	Absolute path of a tree, or NULL for none
  *
- * A path that is not absolute, is too long, or contains no complete tree counts as NULL.
- * Called once with ROCIN_TREE, by the constructor or by the first hook that runs before
- * it; tests call it directly.
+ * If @path is not absolute, is too long, or has no complete tree below it, the function
+ * acts as if it were NULL. Called once with ROCIN_TREE, by the constructor or by the
+ * first hook that runs before it; tests call it directly.
  *
  * Return: true if there is a tree now.
  */
@@ -63,9 +63,9 @@ const char *rnk_map(const char *path, char *buf, size_t size);
  */
 const char *rnk_unmapped(const char *path);
 
-/* Evaluates to @path, or to the path in the tree to which @path is mapped. Its memory
- * lives until the calling function returns. Must not be used inside an argument list,
- * because alloca() must not.
+/* Evaluates to @path or, if @path belongs to the simulated kernel, to the path in the
+ * tree to which it is mapped. The result is valid until the calling function returns.
+ * Must not be used inside an argument list, because alloca() must not.
  */
 #define REDIRECT(path)                                                  \
 	({                                                              \

@@ -36,7 +36,7 @@ bool rnk_is_uverbs_request(int fd, unsigned long request)
 	struct stat st;
 	bool is_null;
 
-	/* Only 32 bits of a request matter; some callers sign-extend it. */
+	/* Only the low 32 bits of a request matter; some callers sign-extend them. */
 	if ((uint32_t)request != (uint32_t)RDMA_VERBS_IOCTL)
 		return false;
 	is_null = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
@@ -97,17 +97,17 @@ static int open_event_fd(const char *proc_fd_dir, const char *fifo_dir)
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
-	/* If there is no /proc, or the process may not use it (it is not dumpable), the
-	 * descriptor is opened by means of a FIFO.
+	/* /proc may be missing, or this process may not use it because it is not
+	 * dumpable. Then the descriptor is opened by means of a FIFO.
 	 */
 	if (fd < 0 && fifo_dir)
 		fd = open_by_fifo(fifo_dir);
 	return fd < 0 ? fd : rn_fd_raise(fd);
 }
 
-/* Disables cancellation meanwhile. ioctl(), by which the program comes here, is no
- * cancellation point, but open() and close() are. A thread that was cancelled in
- * ibv_create_comp_channel() would leak the channel.
+/* Opens a descriptor for events, with cancellation disabled. The program calls ioctl(),
+ * which is no cancellation point, but open() and close() are. A thread that was cancelled
+ * here, in ibv_create_comp_channel(), would leak the channel.
  */
 int rnk_event_fd_open(const char *proc_fd_dir, const char *fifo_dir)
 {
@@ -151,10 +151,10 @@ static int create_comp_channel(struct ib_uverbs_attr *out)
 	return 0;
 }
 
-/* Answers a command of the old write() interface that comes in an ioctl. To find out
- * whether there is an ioctl interface, libibverbs sends a command that has neither
- * request nor response. The kernel's error for that (it is too short) says yes. This
- * function returns the same error.
+/* Answers a command of the old write() interface that was sent by an ioctl. libibverbs
+ * sends a command without request and response to find out whether the kernel has the
+ * ioctl interface. The error that a kernel returns for it (the command is too short)
+ * shows that it has. This function returns the same error.
  */
 static int invoke_write(struct ib_uverbs_ioctl_hdr *hdr)
 {
@@ -189,8 +189,9 @@ static int alloc_async_event(struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
-/* Methods that are answered. QUERY_GID_TABLE and QUERY_GID_ENTRY are left out on purpose:
- * if they fail, libibverbs reads the GIDs of a device from sysfs, which is simulated.
+/* The methods that this file answers. QUERY_GID_TABLE and QUERY_GID_ENTRY are left out on
+ * purpose: if they fail, libibverbs reads the GIDs of the device from sysfs, which is
+ * simulated.
  */
 static const struct method {
 	uint16_t object_id;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* uverbs.h - answers the ioctl requests that libibverbs sends to a uverbs device.
  *
- * Nearly every verb is executed by the provider, without an ioctl. The exceptions are the
- * requests that libibverbs sends to the kernel itself: the probe for an ioctl interface,
- * a new completion channel, the GID table.
+ * The provider executes nearly every verb without an ioctl. But libibverbs itself sends
+ * some requests to the kernel: one that finds out whether the kernel has the ioctl
+ * interface, those for a new completion channel, and those for the GID table.
  *
  * Threads: any. There is no state: a descriptor is recognised by its device number, so
  * dup(), close(), fork() and close_range() need no hooks.
@@ -13,9 +13,9 @@
 
 #include <stdbool.h>
 
-/* Returns true if this is a request to a device of Rocin. The uverbs devices of Rocin
- * are links to /dev/null (character device 1:3). No program sends verbs requests to
- * /dev/null for another reason. Keeps errno.
+/* Returns true if this is a verbs request to a device of Rocin, whose device file is a
+ * link to /dev/null (character device 1:3). No program sends verbs requests to /dev/null
+ * for another reason. Keeps errno.
  */
 bool rnk_is_uverbs_request(int fd, unsigned long request);
 
@@ -41,10 +41,10 @@ int rnk_uverbs_ioctl(void *arg);
  * @fifo_dir:		Directory for a temporary FIFO where @proc_fd_dir does not work;
  *			or NULL
  *
- * The descriptor is both ends of a pipe. Reading returns what was written, in order.
- * Since the descriptor is its own writer there is never an end of file, POLLHUP or
- * SIGPIPE, and O_NONBLOCK set by the program works. The provider opens a file description
- * of its own by /proc/self/fd to write events.
+ * The descriptor is both ends of a pipe: what is written to it can be read from it, in
+ * the same order. Since the descriptor is its own writer there is never an end of file,
+ * POLLHUP or SIGPIPE, and O_NONBLOCK set by the program works. To write events, the
+ * provider opens the pipe a second time by /proc/self/fd.
  *
  * The descriptor is close-on-exec and above the three standard ones. This library does
  * not remember it, so the program may close it in any way.

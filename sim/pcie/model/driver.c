@@ -7,9 +7,11 @@
 #include "driver.h"
 
 enum {
-	/* A queue is stalled by one choice of TLP in STALL_ONE_IN, on average. */
+	/* At each choice of a TLP, one of STALL_ONE_IN choices on average also stalls a
+	 * queue.
+	 */
 	STALL_ONE_IN = 32,
-	/* Mean number of choices for which a stalled queue is left out. */
+	/* Mean number of choices during which no TLP of a stalled queue is chosen. */
 	STALL_MEAN = 64,
 	STALL_MAX = 1024,
 	/* One in FROM_TAIL_ONE_IN searches of a queue begins at the tail, the others at
@@ -35,8 +37,8 @@ void rn_driver_replay(struct rn_driver *d, const uint16_t *choices, uint32_t cou
 
 /* ---- The random driver ---- */
 
-/* Returns a random number: how often a draw with probability 1/2 fails before it
- * succeeds. It is 0 in half of the cases.
+/* Returns a random number with a geometric distribution: n with probability 1 in 2^(n +
+ * 1).
  */
 static unsigned draw_geometric(struct rn_driver *d)
 {
@@ -69,8 +71,8 @@ static uint16_t draw_stall(struct rn_driver *d)
 	return (uint16_t)n;
 }
 
-/* Counts down the stall of each queue by one choice. Returns the sum of the weights of
- * all queues that are not stalled.
+/* Counts the stall of each queue down by one choice. Returns the sum of the weights of
+ * all queues that are not stalled any more.
  */
 static unsigned weigh_queues(struct rn_driver *d, const struct rn_fabric *f)
 {
@@ -138,8 +140,8 @@ static unsigned pick_random(struct rn_driver *d, const struct rn_fabric *f)
 
 /* ---- The adversarial driver ---- */
 
-/* If another TLP blocks the one at @index, follows the chain of blocking TLPs to the one
- * that itself may move, and returns that. Otherwise returns @index.
+/* If another TLP blocks the TLP at @index, follows the chain of blocking TLPs to one that
+ * may move, and returns its index. Otherwise returns @index.
  */
 static unsigned root_of(const struct rn_fabric *f, unsigned index)
 {
@@ -150,9 +152,9 @@ static unsigned root_of(const struct rn_fabric *f, unsigned index)
 	return index;
 }
 
-/* Chooses the TLP to be moved so that the TLP at @index can move later. With place=any,
- * where data may move in any order, returns the youngest TLP that may move and blocks
- * the one at @index. So the oldest data is missing longest.
+/* Returns the TLP that must be moved so that the TLP at @index can move later. With
+ * place=any, where data may move in any order, returns the youngest one of those that may
+ * move and block the TLP at @index, so that the oldest data is missing longest.
  */
 static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 {
@@ -169,9 +171,8 @@ static unsigned last_in_the_way(const struct rn_fabric *f, unsigned index)
 	return root_of(f, index);
 }
 
-/* Returns true if the driver should hold back this CQE. It does while
- * rn_driver.is_sending is set, because the NIC may issue more data before the CQE is
- * written.
+/* Returns true if the driver may hold back this CQE. It may while rn_driver.is_sending is
+ * set: then data that the NIC issues later can be written before the CQE.
  */
 static bool can_wait(const struct rn_driver *d, const struct rn_tlp *tlp)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* driver.h - the driver of the fabric, its scheduler, chooses which TLP moves next.
+/* driver.h - the driver of the fabric: a scheduler that chooses which TLP moves next.
  *
- * random       moves any TLP that may move; now and then stalls a queue for a while, so
- *              that TLPs are reordered over long distances, not only with neighbours
- * adversarial  moves only TLPs that somebody waits for (CQEs, reads, completions,
- *              atomics, doorbells), the youngest first; moves data only when an ordering
- *              rule forces the data to go before one of these TLPs
- * replay       repeats the choices of an earlier run
+ *	random		moves any TLP that may move; now and then stalls a queue for a
+ *			while, so that TLPs far apart are reordered, too, not only
+ *neighbours adversarial	moves only TLPs that somebody waits for (CQEs, reads,
+ *completions, atomics, doorbells), the youngest first; moves data only when an ordering
+ *rule forces the data to go before one of these TLPs
+ *	replay		repeats the choices of an earlier run
  *
- * Threads: none; the caller serialises. The same seed and the same calls give the
- * same choices.
+ * Threads: there are no locks; the caller must serialise the calls. The same seed and the
+ * same calls give the same choices.
  */
 #ifndef RN_DRIVER_H
 #define RN_DRIVER_H
@@ -20,14 +20,14 @@
 struct rn_driver {
 	enum rn_driver_kind kind;
 	struct rn_random random;
-	/* For each queue, the number of further choices in which it is left out. */
+	/* For each queue: number of further choices during which it is stalled. */
 	uint16_t stalled[RN_LIST_COUNT];
 	/* Choices that the replay driver repeats; the array belongs to the caller. */
 	const uint16_t *choices;
 	uint32_t choice_count, choice_next;
-	/* True while the NIC may issue more data and nobody polls for CQEs; the caller
-	 * sets it. The adversarial driver then holds back completion entries (CQEs), so
-	 * that data that is issued later can still be written before them.
+	/* The NIC may issue more data, and nobody polls for CQEs. Set by the caller. The
+	 * adversarial driver then holds back CQEs, so that data that is issued later can
+	 * still be written before them.
 	 */
 	bool is_sending;
 };

@@ -2,9 +2,9 @@
 /* fabric.c - keeps the TLPs of a fabric in lists, decides which TLPs may move, and
  * moves them.
  *
- * The fabric is one block, and its lists link TLPs by index. A list is a queue or the
- * inside of a GPU. Each TLP is in one such list, in the order of arrival there, and in
- * the list of all TLPs, in the order of issue.
+ * The fabric is one block of memory, and its lists link TLPs by index. A list is a queue
+ * or the inside of a GPU. Each TLP is in one such list, in the order of arrival there,
+ * and in the list of all TLPs, in the order of issue.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,10 +25,10 @@ struct rn_fabric {
 	uint64_t busy[BUSY_WORDS];
 	uint64_t next_seq;
 	uint32_t capacity, count, wanted;
-	uint16_t free; /* index of the first free place */
+	uint16_t free; /* index of the first free element of tlp[] */
 	uint16_t oldest, youngest;
-	/* Next TLP that rn_fabric_force_if() looks at. If that TLP is freed meanwhile,
-	 * this goes on to the next younger one.
+	/* Next TLP that rn_fabric_force_if() will look at. If that TLP leaves the fabric
+	 * before, @cursor is set to the next younger one.
 	 */
 	uint16_t cursor;
 	uint16_t first[RN_LIST_COUNT], last[RN_LIST_COUNT];
@@ -246,7 +246,8 @@ void rn_fabric_each_queue(const struct rn_fabric *f,
 		visit(arg, q);
 }
 
-/* The arguments of a public function, which the static functions below pass on. */
+/* The arguments of a public function, which it passes on to the static functions below.
+ */
 struct run {
 	struct rn_fabric *f;
 	const struct rn_fabric_ops *ops;
@@ -363,9 +364,9 @@ static bool empties_inside(const struct rn_tlp *t)
 	return is_bar_read || is_bell;
 }
 
-/* A write has left its last queue: performs it, or puts it inside the GPU. This function
- * and those for completions and requests below return true if the TLP is still in the
- * fabric: inside a GPU, or on its way back as a completion.
+/* Called when a write has left its last queue: performs it, or puts it inside the GPU.
+ * This function and those for completions and requests below return true if the TLP is
+ * still in the fabric: inside a GPU, or on its way back as a completion.
  */
 static bool arrive_write(const struct run *run, unsigned index)
 {
@@ -450,9 +451,9 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 }
 
 /* Moves the TLP at @index until it has left the fabric. If another TLP blocks it, moves
- * that one first, and so on. A blocking TLP is nearer to the head of its queue, so this
- * ends at a TLP that may move. The chain may be as long as a queue, so it is kept in
- * rn_tlp.waiter and not on the stack.
+ * the blocking TLP first, and so on. A blocking TLP is nearer to the head of the queue,
+ * so the chain ends at a TLP that may move. The chain may be as long as a queue, so it is
+ * kept in rn_tlp.waiter and not on the stack.
  */
 static void force_tlp(const struct run *run, unsigned index)
 {

@@ -14,7 +14,7 @@
  * The fabric is one block without pointers, of known size, so a copy of the block is a
  * snapshot. The fabric allocates nothing, does no I/O and reads no clock.
  *
- * Threads: none; the caller serialises.
+ * Threads: there are no locks; the caller must serialise the calls.
  */
 #ifndef RN_FABRIC_H
 #define RN_FABRIC_H
@@ -110,9 +110,7 @@ void rn_fabric_move(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *
 void rn_fabric_force(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 		     unsigned index);
 
-/* Forces each TLP that @match accepts, the oldest first, as rn_fabric_force() does with
- * one TLP.
- */
+/* Forces each TLP that @match accepts, the oldest first; see rn_fabric_force(). */
 void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, void *ctx,
 			bool (*match)(const struct rn_tlp *tlp, const void *arg),
 			const void *arg);
@@ -120,13 +118,13 @@ void rn_fabric_force_if(struct rn_fabric *f, const struct rn_fabric_ops *ops, vo
 /* Sets the field `data`, which belongs to the issuer, of the TLP at @index. */
 void rn_fabric_mark(struct rn_fabric *f, unsigned index, uint64_t data);
 
-/* Makes the write at @index longer by @len bytes, for an issuer that wants to write the
- * bytes behind it by the same TLP. The write must be the TLP that was issued last.
+/* Makes the write at @index longer by @len bytes, so that the issuer can write the bytes
+ * behind it without another TLP. The write must be the TLP that was issued last.
  */
 void rn_fabric_extend(struct rn_fabric *f, unsigned index, uint32_t len);
 
-/* Removes the write at @index from the fabric without performing it. For an issuer that
- * has issued a later write to the same bytes.
+/* Removes the write at @index from the fabric without performing it. The issuer calls
+ * this when it has issued a later write to the same bytes.
  */
 void rn_fabric_drop(struct rn_fabric *f, unsigned index);
 

@@ -8,17 +8,17 @@
 #include <string.h>
 
 enum {
-	/* Maximum number of translations that a NIC can be set to keep: those of 128 MiB
-	 * of memory. Caches of hardware are not much larger, and in a simulation a larger
-	 * cache would behave like inf.
+	/* Highest value of the knob mtt.cache, in translations: those of 128 MiB of
+	 * memory. Caches of hardware are not much larger, and simulated programs register
+	 * so little memory that a larger cache would behave like `inf'.
 	 */
 	MTT_CACHE_MAX = 32768,
-	/* Largest time in ns that a NIC can be set to need for reading a translation
-	 * that is not in its cache. The program's thread that makes the access sleeps
-	 * for that long.
+	/* Highest value of the knob for the time that a NIC needs to read a translation,
+	 * in ns. The thread of the program that makes the access sleeps for that long.
 	 */
 	MISS_MAX_NS = 1000 * 1000,
-	SHOWN_MAX = 40, /* bytes of a wrong word that an error text quotes */
+	/* maximum number of bytes of a wrong word that an error text quotes */
+	SHOWN_MAX = 40,
 	/* longest word in bytes; the longest valid word is replay=FILE */
 	WORD_MAX = sizeof(((struct rn_pcie_knobs *)0)->replay) + sizeof("replay=") - 1,
 };
@@ -269,8 +269,8 @@ struct row {
 	enum form form;
 	uint16_t offset;
 	uint16_t min, max;
-	/* A knob may have a second name. List of the values that may be written after
-	 * that name; NULL: the same as after the first name.
+	/* A knob may have a second name (alias). This is the list of values that may be
+	 * written after that name. NULL: the same values as after the first name.
 	 */
 	const char *alias_values;
 	/* How error texts describe the values, in words that follow the name ("granule is

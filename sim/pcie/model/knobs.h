@@ -10,9 +10,10 @@
 #include "text.h"
 
 /* Parses MODE[,KNOB=VALUE]... as rn_pcie_parse() does, but does not accept @FILE. Blank
- * text is valid and changes nothing. Knobs that contradict each other are no error,
- * because the text may be parsed in several pieces; the caller must call rn_pcie_check()
- * at the end. Returns 0, or -EINVAL with an error text in @err; @k may be changed then.
+ * text is valid and changes nothing. Knobs that contradict each other are accepted here,
+ * because the text may be one of several pieces; after the last piece the caller must
+ * call rn_pcie_check(). Returns 0, or -EINVAL with an error text in @err; @k may be
+ * changed then.
  */
 int rn_knobs_parse_words(struct rn_pcie_knobs *k, struct rn_token text, char *err,
 			 size_t err_len);

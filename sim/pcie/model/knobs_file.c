@@ -11,7 +11,8 @@
 enum {
 	/* Maximum size of a file of knobs in bytes, enough for many comments. */
 	FILE_MAX = 16384,
-	PATIENCE_MS = 10000, /* how long in ms the writer of a FIFO may stay silent */
+	/* time in ms for which the writer of a FIFO may send nothing */
+	PATIENCE_MS = 10000,
 };
 
 /* ---- Knobs in a file ---- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* order.c - the ordering table of PCIe, and what the knobs of the model add to it. */
+/* order.c - which TLP may pass which: the ordering table of PCIe, and what the knobs of
+ * the model add to it.
+ */
 #include "order.h"
 #include "topology.h"
 
@@ -72,8 +74,8 @@ static bool has_other_id(const struct rn_tlp *later, const struct rn_tlp *earlie
 	return (later->flags & RN_TLP_IDO) && later->requester != earlier->requester;
 }
 
-/* Returns true if the two completions belong to different transactions, that is to
- * different requests: another transaction ID, or another agent that gets the completion.
+/* Returns true if the two completions belong to different requests: they have different
+ * transaction IDs, or different agents get them.
  */
 static bool is_other_txn(const struct rn_tlp *later, const struct rn_tlp *earlier)
 {
@@ -127,8 +129,8 @@ static bool is_other_packet(const struct rn_tlp *later, const struct rn_tlp *ear
 	       later->packet != earlier->packet && later->stream == earlier->stream;
 }
 
-/* If a knob says that these two payload writes of a NIC may be reordered, returns a text
- * for people that names the knob and its value. Otherwise returns NULL.
+/* If a knob allows these two payload writes of a NIC to be reordered, returns a text for
+ * a report that names the knob and its value. Otherwise returns NULL.
  */
 static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			       const struct rn_pcie_knobs *knobs)
@@ -147,7 +149,7 @@ static const char *pass_reason(const struct rn_tlp *later, const struct rn_tlp *
 	return NULL;
 }
 
-/* Returns true if the TLPs are in queues of different QPs. Two such queues may share a
+/* Returns true if the TLPs are in the queues of different QPs. Both queues may be in one
  * list, because a hash of the QP number selects the list.
  */
 static bool are_of_two_qps(const struct rn_tlp *a, const struct rn_tlp *b)

@@ -8,11 +8,11 @@
 
 /**
  * rn_may_pass() - May @later pass @earlier by the ordering table of PCIe alone?
- * @later:	The TLP that stands behind @earlier
+ * @later:	A TLP behind @earlier in the same queue
  * @earlier:	A TLP of the same queue and the same traffic class
  *
- * PCIe base specification 2.4.1, rules A2 to D5. Returns true where the table leaves the
- * choice: the model allows all that the standard allows.
+ * PCIe base specification 2.4.1, rules A2 to D5. The model allows all that the standard
+ * allows, so this function returns true where the table permits both.
  */
 bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier);
 
@@ -25,8 +25,8 @@ bool rn_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier);
 bool rn_order_may_pass(const struct rn_tlp *later, const struct rn_tlp *earlier,
 		       const struct rn_pcie_knobs *knobs);
 
-/* Returns the rule that decides rn_order_may_pass(), as text for people, such as "A2a: a
- * write does not pass a write".
+/* Returns the rule that decides the result of rn_order_may_pass(), as text for a report,
+ * such as "A2a: a write does not pass a write".
  */
 const char *rn_order_rule(const struct rn_tlp *later, const struct rn_tlp *earlier,
 			  const struct rn_pcie_knobs *knobs);

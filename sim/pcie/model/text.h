@@ -6,7 +6,7 @@
 #include "rocin/types.h"
 
 struct rn_text {
-	char *buf; /* text, which is NUL-terminated at any time if size > 0 */
+	char *buf; /* the text; if size > 0, it always ends with a NUL */
 	size_t size;
 	/* Length of the whole text so far, including what did not fit, without the NUL.
 	 */

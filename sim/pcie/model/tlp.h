@@ -39,9 +39,9 @@ enum rn_tlp_flag {
 	RN_TLP_NEAR = 1 << 7,
 };
 
-/* Agents of one hierarchy. Each agent has memory, and as a target the agent's number
- * stands for this memory: host memory for the CPU, the memory behind the BAR for a GPU,
- * on-NIC memory for a NIC.
+/* Agents of one hierarchy. Each agent has memory. The number of an agent as the target of
+ * a TLP stands for this memory: host memory for the CPU, the memory behind the BAR for a
+ * GPU, on-NIC memory for a NIC.
  */
 enum rn_agent {
 	RN_AGENT_CPU = 0,
@@ -78,7 +78,9 @@ struct rn_route {
 struct rn_tlp {
 	uint8_t kind;  /* enum rn_tlp_kind */
 	uint8_t flags; /* enum rn_tlp_flag */
-	/* Agent whose requester ID the TLP carries; for a completion, the completer. */
+	/* Agent whose requester ID the TLP carries. For a completion: the agent that
+	 * sends it (the completer).
+	 */
 	uint8_t requester;
 	/* Agent in whose memory the TLP is performed. For a completion: the agent that
 	 * sent the request and gets the completion.
@@ -98,7 +100,8 @@ struct rn_tlp {
 	uint32_t packet;
 	uint64_t addr; /* address in the memory of the target */
 	/* The fields from here on belong to the issuer; the fabric never reads them. */
-	uint64_t data; /* index of one of the issuer's buffers, or a value */
+	/* index of a buffer of the issuer, or any value that the issuer needs */
+	uint64_t data;
 	uint64_t tag;
 	uint64_t stamp; /* time or sequence count at which the TLP was issued */
 

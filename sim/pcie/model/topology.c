@@ -9,9 +9,10 @@ static void add_queue(struct rn_route *route, unsigned queue)
 	route->queue[route->hops++] = (uint16_t)queue;
 }
 
-/* Returns the index, found by a hash, of the list that holds a QP's queue. QPs of litmus
- * tests, scenarios and unit tests have consecutive numbers. The hash puts consecutive
- * QPs of a NIC, and the first few QPs of different NICs, into different lists.
+/* Returns the index of the list that holds the queue of a QP, by a hash of the QP number.
+ * QPs of litmus tests, scenarios and unit tests have consecutive numbers. This hash puts
+ * consecutive QPs of a NIC, and the first few QPs of different NICs, into different
+ * lists.
  */
 static unsigned stream_number(unsigned nic, uint32_t stream)
 {
@@ -121,7 +122,8 @@ static void add_agent(struct rn_text *t, unsigned agent)
 	}
 }
 
-/* Kinds of queues whose names contain one number: the queue number minus @first. */
+/* Kinds of queues whose names contain one number, which is the queue number minus @first.
+ */
 static const struct {
 	unsigned first, count;
 	const char *name;

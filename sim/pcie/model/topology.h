@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* topology.h - the queues between an agent and a memory.
  *
- * Two queues on a route suffice: one (up) for all TLPs that leave an agent, and one (dn)
- * for all TLPs that go to the memory of an agent. Host memory has one per requester
- * instead, because root ports do not order each other's TLPs. A longer chain of shared
- * queues would behave like these two.
+ * Two queues on a route suffice to model all orders that PCIe allows: one (up) for all
+ * TLPs that leave an agent, and one (dn) for all TLPs that go to the memory of an agent.
+ * Host memory has one per requester instead, because root ports do not order each other's
+ * TLPs. A longer chain of shared queues would behave like these two.
  */
 #ifndef RN_TOPOLOGY_H
 #define RN_TOPOLOGY_H
@@ -20,7 +20,8 @@ enum {
 	 */
 	RN_STREAM_QUEUES = 64,
 
-	/* The constants from here on are the first queue numbers of each kind of queue.
+	/* This constant and the following ones are the numbers of the first queue of each
+	 * kind.
 	 *
 	 * RN_QUEUE_UP + agent number of the sender: queue of all TLPs that leave this
 	 * agent.
@@ -75,11 +76,11 @@ enum {
 bool rn_topology_route(const struct rn_pcie_knobs *knobs, unsigned from, unsigned to,
 		       uint32_t stream, struct rn_route *route);
 
-/* Puts a queue for completion entries (CQEs) in front of *@route. With place=any a NIC
- * writes a CQE at a time of its own choice, not right after the data. So the CQE waits
- * in this queue, in which only earlier CQEs of its QP are in front of it, and data that
- * the NIC issues meanwhile goes before it. Does nothing with other values of the knob
- * place, and if the agent @nic is not a NIC.
+/* Puts a queue for CQEs in front of *@route, if the knob is place=any and the agent @nic
+ * is a NIC; otherwise does nothing. With place=any a NIC writes a CQE at a time of its
+ * own choice, not right after the data. So the CQE waits in this queue, in which only
+ * earlier CQEs of its QP are in front of it, and data that the NIC issues meanwhile goes
+ * before it.
  */
 void rn_topology_entry(const struct rn_pcie_knobs *knobs, unsigned nic, uint32_t stream,
 		       struct rn_route *route);
