@@ -44,8 +44,9 @@ static uint32_t add_pending(struct rn_hook_dev *d, uint64_t tag, void *dst, uint
 	return d->last_number;
 }
 
-/* If the result of the access @a is PENDING, stores @number in its record. Otherwise the
- * access has ended: removes the pending access that was added last.
+/* Called when the access @a has begun. If its result is PENDING, stores @number, by which
+ * its end will be reported, in its record. Otherwise the access has ended, and the
+ * pending access that was added last is removed again.
  */
 static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_t number)
 {
@@ -55,8 +56,8 @@ static void keep_pending(struct rn_hook_dev *d, struct rn_rec_access *a, uint32_
 		d->pending_count--;
 }
 
-/* Removes the pending access @number, which has ended, and returns it. If there is no
- * such access, returns one with the tag UINT64_MAX, which no QP uses.
+/* Removes the pending access @number, which has ended, and returns it. Returns one with
+ * the tag UINT64_MAX, which no QP uses, if there is no pending access @number.
  */
 static struct rn_hook_pending take_pending(struct rn_hook_dev *d, uint64_t number)
 {
@@ -83,8 +84,8 @@ static void forget_pending(struct rn_hook_dev *d, uint32_t qpn)
 }
 
 /* ------------------------------------- memory operations that are recorded */
-/* Stores in the record where the bytes of the access are: in a packet of the call, if
- * @bytes point into one, else at @bytes.
+/* Stores in the record where the bytes of the access are: their place in a packet of the
+ * call if @bytes point into a packet, otherwise @bytes.
  */
 static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void *bytes)
 {
@@ -112,8 +113,8 @@ static void place_bytes(const struct rn_call *c, struct rn_rec *rec, const void 
 	}
 }
 
-/* Asks the sink for the result of an access. Returns false if it has none, so that the
- * memory must be accessed.
+/* Asks the sink for the result of an access. Returns false if the sink gives none, so
+ * that the memory must be accessed.
  */
 static bool is_answered(const struct rn_hook_dev *d, struct rn_rec *rec, void *bytes)
 {
@@ -265,8 +266,9 @@ static void put_call(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Records RN_CALL_MEM_DONE, which reports that a pending access has ended. In the call,
- * replaces the number that the memory was given by the tag of the core.
+/* Records RN_CALL_MEM_DONE, by which the memory reports that a pending access has ended.
+ * The memory knows the access by the number that add_pending() has given it. Replaces
+ * this number in the call by the core's own tag of the access.
  */
 static void put_mem_done(struct rn_hook_dev *d, struct rn_call *c)
 {
@@ -314,9 +316,9 @@ static void put_outcome(struct rn_hook_dev *d, const struct rn_call *c)
 	show_record(d, &rec);
 }
 
-/* Returns how many of the packets of a receive call fit into one record. The call may be
- * split into several, because the device does the same whether it gets packets in one
- * call or in several.
+/* Returns how many packets of a receive call fit into one record. The call may be
+ * recorded as several calls: the device does the same whether it gets packets in one call
+ * or in several.
  */
 static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 {
@@ -328,8 +330,8 @@ static unsigned how_many(const struct rn_rx *pkts, unsigned count)
 	return n;
 }
 
-/* Returns true if the call is recorded when it ends, or never. Returns false if it is
- * recorded when it begins.
+/* Returns true if the record of the call is written when the call has ended, or never.
+ * Returns false if it must be written before the call is made.
  */
 static bool waits_for_end(const struct rn_hook_dev *d, const struct rn_call *c)
 {
@@ -364,9 +366,8 @@ static struct rn_call *call_begins(void *hook, struct rn_call *c)
 	return c;
 }
 
-/* Records the end of a transmit call. Leaves the call out if earlier calls have found no
- * packet of the requested kinds, because then this one has found none either and has
- * changed nothing.
+/* Records the end of a transmit call. If earlier calls have found no packet of the kinds
+ * that it asks for, it finds none either and changes nothing, so it is left out.
  */
 static void end_transmit(struct rn_hook_dev *d, const struct rn_call *c)
 {

@@ -2,28 +2,29 @@
 /* hook.h - makes a record of each call into a device, and of each access to memory that
  * the device makes during the call.
  *
- * The core calls the hook (rocin/call.h) at the begin and end of every call into any
- * device of the program. The hook also replaces the functions by which a device reaches
+ * The core calls the hook (rocin/call.h) when a call into any device of the program
+ * begins and when it ends. The hook also replaces the functions by which a device reaches
  * its memory. The receiver of the records is called the sink: either the file of a
  * recording (recorder.c), or the player, which compares the records with those of a file
- * (player.c). As both use this hook, they get the same records for the same run.
+ * (player.c). Both get their records from this hook, so these are the same for the same
+ * run.
  *
- * Threads: calls of one device are serialised by its caller. Lone calls (RN_REC_LONE:
- * calls that need not be serialised) may come from other threads at the same time. They
- * use only members of struct rn_hook_dev that do not change.
+ * Threads: calls of one device are serialised by its caller. "Lone" calls (RN_REC_LONE)
+ * need not be serialised and may come from other threads at the same time. The hook then
+ * uses only members of struct rn_hook_dev that do not change.
  */
 #ifndef RN_REPLAY_HOOK_H
 #define RN_REPLAY_HOOK_H
 
 #include "recording.h"
 
-/* A read or atomic whose result was PENDING. Several pending accesses may have the same
- * tag, so the memory was given @number in place of the tag of the core.
+/* A read or atomic whose result was PENDING. The core may give several such accesses the
+ * same tag, so the hook passes @number to the memory in place of the core's tag.
  */
 struct rn_hook_pending {
 	uint32_t number;
 	uint32_t len;
-	uint64_t tag; /* tag of the core */
+	uint64_t tag; /* tag by which the core knows the access */
 	void *dst;    /* destination; NULL: its QP was destroyed */
 };
 
@@ -37,8 +38,8 @@ struct rn_hook_dev {
 	void (*before_ack)(void *mem_ctx, uint32_t qpn);
 	uint64_t *stats;	    /* counters of the device */
 	const struct rn_call *call; /* call that is being made; NULL: none */
-	/* Bits of enum rn_tx_what: kinds of packets of which the last transmit call has
-	 * found none. Cleared by any other call.
+	/* Bits of enum rn_tx_what: the kinds of packets that the last transmit calls have
+	 * looked for without finding any. Cleared by any other call.
 	 */
 	unsigned drained;
 	struct rn_hook_pending *pending;
@@ -55,7 +56,8 @@ struct rn_hook_sink {
 	void (*close)(struct rn_hook_sink *s, struct rn_hook_dev *d);
 	/* Receives a record. Returns false if the record is lost. */
 	bool (*put)(struct rn_hook_sink *s, const struct rn_rec *rec);
-	/* NULL, or a function that gives the result of an access in place of the memory.
+	/* If not NULL, this function gives the result of an access, and the memory is not
+	 * accessed.
 	 * @rec: the access, without its result. @bytes: where the function stores the
 	 * bytes that a READ, an ATOMIC or a MEM_DONE returns. For an OVERRUN, the result
 	 * RN_MEM_DONE means that the CQ counts as full.

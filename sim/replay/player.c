@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* player.c - replays a file record by record: makes the recorded calls, answers the
- * core's accesses to memory as recorded, and compares what the hook (hook.h) shows of
- * each call with the records.
+ * core's accesses to memory as recorded, and compares the records that the hook (hook.h)
+ * makes of each call with those of the file.
  *
- * Each call is checked first, so that no file can make the player break the rules for
- * callers of the core.
+ * Each call is checked before it is made. So the player keeps the rules for callers of
+ * the core, whatever the file contains.
  */
 #include "player.h"
 
@@ -24,19 +24,19 @@
 #include "transport/io/host/log.h"
 
 enum {
-	PROGRESS_EVERY = 65536, /* calls between two of rn_replay_cfg.progress */
+	PROGRESS_EVERY = 65536, /* calls between two of rn_replay_cfg.progress() */
 	/* maximum number of buckets of a lookup table of the core */
 	TABLE_MAX = 1 << 22,
 	/* number of hash chains in which objects are found by their addresses */
 	CHAINS = 4096,
 };
 
-/* Limit of times in a file, in ns. Time plus timeout then stays below 2^63. */
+/* Limit of times in a file, in ns. A time plus a timeout then stays below 2^63. */
 #define TIME_MAX ((rn_ns)1 << 61)
 #define PERIOD_MAX ((rn_ns)1 << 60)
 #define MEMORY_MAX (UINT64_C(8) << 30)
 
-/* An object that the recorded program had at address @id. */
+/* An object that had the address @id in the recorded program. */
 struct object {
 	struct object *next;
 	uint64_t id;
@@ -55,18 +55,18 @@ struct object {
 struct device {
 	struct player *p;
 	struct rn_dev *dev;
-	/* state of the hook; NULL: the device is not initialised, or has ended */
+	/* the hook's data; NULL: the device is not initialised, or has ended */
 	struct rn_hook_dev *shown;
 	uint8_t number;
 	/* the device's settings as in the recording, except for @ops and @stats */
 	struct rn_dev_cfg cfg;
 	struct rn_mem_ops ops;
 	uint64_t stats[RN_STAT_COUNT];
-	/* number of the device's objects, without CQs that are not used */
+	/* number of objects of the device; CQs that were never used do not count */
 	unsigned objects;
 	rn_ns now;
-	/* Arrays of the device's lookup tables (of QPs, regions, SRQs), where recorded
-	 * calls have replaced the first array by a larger one; otherwise NULL.
+	/* For each lookup table (of QPs, regions, SRQs): the array by which a recorded
+	 * call has replaced the first one; NULL: none has.
 	 */
 	void **bucket[RN_CALL_TABLE_SRQ + 1];
 };
@@ -81,13 +81,13 @@ struct player {
 	bool stop;
 	uint64_t memory; /* bytes that alloc_block() has given and that are in use */
 	struct device *dev[RN_REC_DEVS];
-	/* For each device number: offset in the file behind the last record of it that
-	 * was processed. Index RN_REC_NO_DEV: the same for calls without a device.
+	/* For each device number: offset behind the last record of the device that was
+	 * processed. Index RN_REC_NO_DEV: the same for calls without a device.
 	 */
 	uint64_t cursor[RN_REC_NO_DEV + 1];
 	struct object *chain[CHAINS];
 
-	/* Members about the call that is being made: */
+	/* The members from here on are about the call that is being made. */
 	struct rn_rec rec;
 	struct rn_rec_room rec_room;
 	struct device *d; /* NULL: the record names no device */
@@ -98,7 +98,7 @@ struct player {
 
 	struct rn_rec expected; /* recorded action that the core should perform next */
 	struct rn_rec_room expected_room;
-	struct rn_rec outcome; /* recorded outcome of the call, if read in advance */
+	struct rn_rec outcome; /* recorded outcome of the call, if it was needed early */
 	struct rn_rec_room outcome_room;
 	uint8_t bytes[RN_REC_MAX];    /* buffer for the record of an action of the core */
 	uint8_t packet[RN_FRAME_MAX]; /* buffer for a packet or frame */
@@ -292,9 +292,9 @@ static void grow_table(struct player *p)
 	p->d->bucket[g->table] = bucket;
 }
 
-/* For a recorded call that reports the end of a pending access: returns the number that
- * the memory was given for it, or 0 if there is none. If the record has the number 0, the
- * QP of the access was destroyed before, and the access is found by its tag.
+/* Called for a recorded call that reports the end of a pending access. Returns the number
+ * that the memory was given for the access, or 0 if there is none. The record has the
+ * number 0 if the QP was destroyed before; then the access is found by its tag.
  */
 static uint32_t number_of(const struct player *p)
 {
@@ -583,8 +583,8 @@ static const struct rn_rec *find_outcome(const struct device *d)
 
 /* --------------------------------------- comparison of actions with the records */
 
-/* Ends the replay with a difference. @is: what the core does now; NULL: it does nothing.
- * @n: length of the record of what it did in the recorded run; 0: it did nothing.
+/* Ends the replay with a difference. @is: what the core does now; NULL: nothing. @n:
+ * length of the record of what it did in the recorded run; 0: it did nothing.
  */
 static void differ(struct player *p, uint8_t number, uint64_t n, const struct rn_rec *is)
 {
@@ -655,8 +655,8 @@ static void close_device(struct rn_hook_sink *s, struct rn_hook_dev *shown)
 
 /* ----------------------------- memory operations with the recorded results */
 
-/* Stores the bytes that a read returns at @dst: those of the recorded packet that
- * contain them, the rest from the record.
+/* Stores the bytes that a read returns at @dst. Some of them may be in the recorded
+ * packet that the call builds; the others are in the record of the access.
  */
 static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst,
 		      uint32_t len)
@@ -676,8 +676,8 @@ static void fill_read(struct device *d, const struct rn_rec_access *a, void *dst
 		broken(d->p, "a read brought another number of bytes");
 }
 
-/* Gives the core the recorded result of an access, in place of the memory. If the next
- * record is of another kind, any result will do: compare_next() reports that.
+/* Gives the core the recorded result of an access. If the next record is not about such
+ * an access, any result will do, because compare_next() will end the replay.
  */
 static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 					     const struct rn_rec *is, void *bytes)
@@ -712,8 +712,8 @@ static enum rn_mem_result answer_as_recorded(struct rn_hook_sink *s,
 	return a->result;
 }
 
-/* The player's devices have this function in place of each function of their memory. It
- * is never called, because the hook gets each result from answer_as_recorded().
+/* All functions by which a device of the player accesses memory are this one. It is never
+ * called, because the hook gets each result from answer_as_recorded().
  */
 static void never(void)
 {
@@ -806,7 +806,7 @@ static bool replay_call(struct player *p, uint64_t at, uint64_t len)
 	p->cursor[number] = at;
 	if (!take_time(p) || !make_call(p))
 		return false;
-	if (p->cursor[number] == at) /* the hook has shown no record of this call */
+	if (p->cursor[number] == at) /* the hook has made no record of this call */
 		differ(p, number, len, NULL);
 	if (p->d && !p->d->shown)
 		free_dev(p->d);

@@ -2,16 +2,15 @@
 /* player.h - replays a recorded run (recording.h) in virtual time.
  *
  * Every recorded call into the core is made again, with the recorded time, packets and
- * results of memory accesses, and what the core does is compared: accesses to memory with
- * their bytes (completions among them), packets, events and return values. The first
- * difference ends the replay.
+ * results of memory accesses. What the core does is compared with the records: accesses
+ * to memory and their bytes (which include completions), packets, events and return
+ * values. The first difference ends the replay.
  *
  * A file that would make the player break the rules for callers of the core is reported
- * as broken. If the core fails an assertion although its caller keeps the rules, the
- * assertion ends the replaying program as it ended the recorded one: that is what a
- * replay is for.
+ * as broken. If an assertion of the core has ended the recorded program, it ends the
+ * replaying program, too, so that the failure can be examined.
  *
- * Threads: none.
+ * Threads: no locks; a replay belongs to one thread.
  */
 #ifndef RN_PLAYER_H
 #define RN_PLAYER_H
@@ -26,7 +25,8 @@ enum rn_replay_end {
 	RN_REPLAY_NO_MEMORY,
 };
 
-/* A field in which the replay differs from the record, as text. */
+/* A field of a record whose value differs between the recording and the replay, as text.
+ */
 struct rn_replay_field {
 	char name[24], recorded[64], replayed[64];
 };
@@ -54,7 +54,8 @@ struct rn_replay_result {
 };
 
 struct rn_replay_cfg {
-	uint64_t until;	     /* number of calls after which to stop; 0: do not stop */
+	/* number of calls after which the replay stops; 0: it goes on to the end */
+	uint64_t until;
 	uint64_t max_memory; /* maximum bytes of memory for objects; 0: 8 GiB */
 	/* Called with every record before it is replayed; NULL: not called. */
 	void (*trace)(void *arg, uint64_t call, const struct rn_rec *rec);

@@ -69,8 +69,8 @@ static void see(void *arg, const char *name, uint64_t value, const uint8_t *data
 }
 
 /* --------------------------------------------------------- packets as text */
-/* Makes a packet from the @len bytes at @data. @sealed: the bytes end with an ICRC;
- * false: this function appends one. Returns false if the bytes cannot be a packet.
+/* Makes a packet from the @len bytes at @data. @sealed: the bytes end with an ICRC.
+ * Otherwise this function appends one. Returns false if the bytes cannot be a packet.
  */
 static bool make_packet(struct rn_scene_packet *p, const struct rn_flow *flow,
 			const uint8_t *data, uint32_t len, bool sealed)
@@ -208,8 +208,8 @@ void rn_rec_compare(const struct rn_rec *was, const struct rn_rec *is,
 }
 
 /* -------------------------------------------------------- text of a record */
-/* Appends the text of a received packet. If the two ends have agreed to send no ICRCs,
- * leaves out the bytes in their place.
+/* Appends the text of a received packet. If both ends have agreed to send no ICRCs,
+ * leaves out the last four bytes, which are in the place of the ICRC.
  */
 static void add_received(struct out *o, const struct rn_rx *rx)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recorder.c - the file of a recording, to which the hook (hook.h) sends its records.
  *
- * No function needs to be called: a constructor installs the hook in the core of each
- * program that is linked with rn_recorder. recording.h describes the contents of the
- * file.
+ * A constructor installs the hook in each program that is linked with rn_recorder, so the
+ * program calls no function of this file. recording.h describes the contents of the file
+ * of the recording.
  *
  *   ROCIN_RECORD        the file, named as rn_free_name_open() says
  *   ROCIN_RECORD_LIMIT  size of the file at which the recording ends, in bytes; the run
  *                       goes on
  *
  * There is one file per process, for all its devices. A fork() child that opens a device
- * has a file of its own. A part of the file (the window) is mapped. So if the program is
- * killed, the file contains everything up to that moment, without a system call for each
- * record. The blocks of the window are allocated before it is used, so a full disk ends
- * the recording, not the program. If another process truncates the file, that also ends
- * only the recording: records are built outside of the mapped file, and copied with the
- * guard against memory faults. If a recording ends early, that is reported once, on
- * stderr.
+ * has a file of its own. A part of the file (the window) is mapped, and records are
+ * written to the mapping. So if the program is killed, the file contains everything up to
+ * that moment, although there is no system call for each record. The disk blocks of the
+ * window are allocated before it is used, so a full disk ends the recording, not the
+ * program. If another process truncates the file, that also ends only the recording:
+ * records are built outside of the mapped file, and copied with the guard against memory
+ * faults. If a recording ends early, that is reported once, on stderr.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,8 +80,8 @@ static void fail_locked(const char *why)
 
 static const char *const was_cut = "its file was made shorter by somebody";
 
-/* Ends the recording. Cuts the file to the bytes that were written, because blocks are
- * allocated in advance.
+/* Ends the recording. Cuts the file off behind the bytes that were written, because more
+ * blocks were allocated in advance.
  */
 static void finish_locked(void)
 {
@@ -101,9 +101,9 @@ static void finish_locked(void)
 	file.fd = -1;
 }
 
-/* Allocates blocks of the file from offset @base on: WINDOW bytes, or fewer if the disk
- * has no room for more, but at least @need. Sets *@size to their number and returns 0, or
- * returns a positive errno.
+/* Allocates blocks of the file from offset @base on: WINDOW bytes or, if the disk has no
+ * room for so many, fewer bytes, but at least @need. Sets *@size to the number of bytes
+ * and returns 0, or returns a positive errno.
  */
 static int allocate_locked(uint64_t base, size_t need, size_t *size)
 {
@@ -127,8 +127,8 @@ static int allocate_locked(uint64_t base, size_t need, size_t *size)
 	return rc;
 }
 
-/* Maps the next part of the file, from the page of the first unused byte on, as the
- * window. The window has room for at least @len more bytes. Returns false if that fails.
+/* Maps the next part of the file as the window, from the page of the first unused byte
+ * on, with room for at least @len more bytes. Returns false if that fails.
  */
 static bool next_window_locked(size_t len)
 {
@@ -151,9 +151,10 @@ static bool next_window_locked(size_t len)
 	return true;
 }
 
-/* Appends the first @len bytes of @scratch to the file. Returns false if that fails. The
- * thread may be within a guarded access (mem_guard.h) already: the call that is recorded
- * may come from the handler of a fault of the program.
+/* Appends the first @len bytes of @scratch to the file. Returns false if that fails.
+ * Saves and restores the guard (mem_guard.h) of this thread, because the thread may be
+ * within a guarded access: the handler of a fault of the program may make the call that
+ * is recorded.
  */
 static bool copy_locked(size_t len)
 {
@@ -247,7 +248,7 @@ static bool put_header_locked(void)
 	return append_locked(rn_rec_put_header(&h, file.scratch, RN_REC_MAX));
 }
 
-/* Called in a fork() child: closes the parent's file. The child may open a file of its
+/* Called in a child of fork(): closes the parent's file. The child may open a file of its
  * own.
  */
 static void forget_parent_locked(void)
@@ -342,8 +343,8 @@ static struct rn_hook_sink file_sink = {
 };
 
 /* ------------------------------------------------ start and end of the program */
-/* Called in a fork() child: makes the lock usable, which another thread of the parent
- * may have held at the fork.
+/* Called in a child of fork(): makes the lock usable again. Another thread of the parent
+ * may have held it at the time of the fork.
  */
 static void after_fork(void)
 {
@@ -361,8 +362,8 @@ static void __attribute__((constructor)) begin_with_program(void)
  */
 static void __attribute__((destructor(101))) end_with_program(void)
 {
-	/* A thread that was killed while it held the lock never releases it, so this one
-	 * must not wait for the lock.
+	/* If a thread was killed while it held the lock, nobody will release the lock, so
+	 * this thread does not wait for it.
 	 */
 	if (pthread_mutex_trylock(&file.lock) != 0)
 		return;

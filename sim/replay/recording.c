@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* recording.c - converts records to bytes and back.
  *
- * One description of the fields of each kind is used to write, read and list them. Every
- * argument of a call into the core has a field in it, as the test unit.record-complete
- * checks. A new field also needs a new RN_REC_VERSION.
+ * A table describes the fields of each kind of record. It is used to write, read and list
+ * the fields. Every argument of a call into the core must have a field in the table, as
+ * the test unit.record-complete checks. Whoever adds a field must also change
+ * RN_REC_VERSION.
  */
 #include "recording.h"
 
@@ -15,7 +16,9 @@
 static const uint8_t magic[8] = { 'r', 'o', 'c', 'i', 'n', 'r', 'e', 'c' };
 
 /* ------------------------------------------------------------ table of fields */
-/* Describes a member of a structure, or data to which a member points. */
+/* Describes a field of a record: a member of a structure, or data to which a member
+ * points.
+ */
 struct rn_rec_field {
 	const char *name; /* name of the field; NULL: end of the list */
 	enum {
@@ -40,8 +43,8 @@ struct rn_rec_field {
 	 * maximum number of elements; a longer array is not recorded.
 	 */
 	uint16_t max;
-	/* Fields of the structure to which the member points. Of an OPTION without any,
-	 * only the flag is recorded.
+	/* Fields of the structure to which the member points. If an OPTION has none, only
+	 * its flag is recorded.
 	 */
 	const struct rn_rec_field *fields;
 };
@@ -51,9 +54,9 @@ struct rn_rec_field {
 
 /* clang-format off */
 /* NOLINTBEGIN(bugprone-macro-parentheses): names of members need no parentheses. */
-/* These macros describe members of the structure S. F: a number. N: a number that has
- * another name in the file than in the structure. The other macros: other types, and
- * data to which a member points.
+/* These macros describe members of the structure S. F: a number. N: a number whose name
+ * in the file differs from that of the member. The other macros: members of other types,
+ * and data to which a member points.
  */
 #define F(m) N(m, m)
 #define N(n, m) { .name = #n, .type = NUMBER, .at = offsetof(S, m), .size = SIZE_OF(S, m), .max = MAX_OF(S, m) }
@@ -108,7 +111,9 @@ LIST(qp_attr, F(state), F(cur_state), F(path_mtu), F(qkey), F(rq_psn), F(sq_psn)
 #define S struct rn_av
 LIST(av_fields, AV());
 #undef S
-/* The address of inline data is not recorded, because it means nothing after the call. */
+/* The address of inline data is not recorded, because it means nothing once the call has
+ * returned.
+ */
 #define S struct rn_sge
 LIST(sge, F(addr), F(len), F(lkey));
 LIST(inline_sge, F(len), F(lkey));
@@ -141,9 +146,9 @@ LIST(now, F(now));
 LIST(id, F(id));
 LIST(result, F(result));
 
-/* Table of the kinds of records. A row about a call says whether the call has a time,
- * what it does with its object (role), of which kind the object is, which record has the
- * outcome, and which fields there are.
+/* Table of the kinds of records. A row about a call says whether the call has a time
+ * (@has_now), what it does with its object (@role), of which kind the object is
+ * (@object), which kind of record has the outcome (@outcome), and which fields there are.
  */
 #define KIND(kind, text, type, ...) [RN_REC_##kind] = { .name = text, .class = RN_REC_##type, __VA_ARGS__ }
 #define SHOWN(kind, text, type, time, what, about, end, ...) [RN_CALL_##kind] = { .name = text, \
@@ -241,11 +246,12 @@ LIST(header, F(pid), F(date), DATA(command, command, command_len), DATA(fault, f
 
 /* ------------------------------------------------------------ numbers and bytes */
 enum {
-	GROUP = 7, /* bits in one byte of a number */
+	GROUP = 7, /* number of bits of a number that one byte holds */
 	MORE = 1 << GROUP,
 };
 
-/* The state while the fields of a record are written (PUT), read (GET) or listed (SEE).
+/* The state while the fields of a record are being written (PUT), read (GET) or listed
+ * (SEE).
  */
 struct visit {
 	enum {
@@ -292,8 +298,8 @@ static void put_number(struct visit *v, uint64_t value)
 		*to = (uint8_t)value;
 }
 
-/* Reads a number that has @size bytes in memory. The file must have it in its shortest
- * form; otherwise reading fails.
+/* Reads a number that has @size bytes in memory. Reading fails if the file does not have
+ * the number in its shortest form.
  */
 static uint64_t get_number(struct visit *v, size_t size)
 {
@@ -401,7 +407,7 @@ static_assert(RN_REC_RX_MAX * (sizeof(struct rn_rx) + sizeof(struct rn_flow) + 8
 static void visit_structures(struct visit *v, void **at, size_t size, size_t count,
 			     const struct rn_rec_field *f)
 {
-	/* the source of structures that the input does not contain */
+	/* used when structures are read for which the input has no bytes */
 	static uint8_t zeros[sizeof(struct rn_dev_cfg)];
 	size_t bytes = (size * count + 7) & ~(size_t)7;
 	uint8_t *first;
@@ -416,8 +422,8 @@ static void visit_structures(struct visit *v, void **at, size_t size, size_t cou
 		visit_fields(v, first + i * size, f);
 }
 
-/* Writes, reads or lists the SGE list of a work request and its inline data. Of the
- * inline data, these are all bytes that the core reads.
+/* Writes, reads or lists the SGE list of a work request and, if it is inline, the data
+ * itself, because the core reads all of these bytes.
  */
 static void visit_sges(struct visit *v, const struct rn_rec_field *f, uint8_t *s,
 		       uint32_t count)
@@ -504,7 +510,7 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room)
 		return 0;
 	v.at = out + RN_REC_HEAD;
 	v.left = room - RN_REC_HEAD;
-	/* Writing only reads the record. */
+	/* visit_record() changes the record only when reading, so the cast is safe. */
 	visit_record(&v, (struct rn_rec *)rec);
 	if (v.failed)
 		return 0;
@@ -521,8 +527,8 @@ ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *num
 
 	*kind = RN_REC_END_OF_FILE;
 	if (left < RN_REC_HEAD)
-		/* Too short for a record. After a crash a file may end with space that
-		 * was allocated in advance.
+		/* These bytes are too few for a record. After a crash the file may end
+		 * with space that was allocated in advance.
 		 */
 		return 0;
 	len = in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
@@ -533,7 +539,7 @@ ssize_t rn_rec_peek(const uint8_t *in, size_t left, unsigned *kind, uint8_t *num
 	    in[4] >= RN_REC_KINDS)
 		return -EPROTO;
 	*kind = in[4];
-	/* A device number is written as one byte, RN_REC_NO_DEV as two. */
+	/* A number of a device takes one byte, RN_REC_NO_DEV takes two. */
 	*number = len == 1 || in[RN_REC_HEAD] & MORE ? RN_REC_NO_DEV : in[RN_REC_HEAD];
 	return (ssize_t)len + 4;
 }
@@ -554,7 +560,7 @@ ssize_t rn_rec_get(const uint8_t *in, size_t left, struct rn_rec *rec,
 	len = rn_rec_peek(in, left, &rec->kind, &number);
 	if (len <= 0)
 		return len;
-	v.at = (uint8_t *)in + RN_REC_HEAD; /* only read */
+	v.at = (uint8_t *)in + RN_REC_HEAD; /* the bytes are only read */
 	v.left = (size_t)len - RN_REC_HEAD;
 	visit_record(&v, rec);
 	return v.failed || v.left > 0 || !dev_is_sane(rec) ? -EPROTO : len;

@@ -2,28 +2,29 @@
 /* recording.h - the format of a recorded run: the calls into the core and what came out.
  *
  * A file is a header (struct rn_rec_header) and records, as rocin-recording(5) says. A
- * call into the core (transport.h) is a record of its arguments, then one for every
- * access to memory during the call, with the result of the access, then one of the
- * outcome. Calls of one device do not overlap; those of several may, and every record has
- * the number of its device. Objects are identified by their addresses in the recorded
+ * call into the core (transport.h) has a record of its arguments, one for every access to
+ * memory during the call, with the result of the access, and at last one of its outcome.
+ * Calls of one device do not overlap, but calls of different devices may. So every record
+ * has the number of its device. Objects are identified by their addresses in the recorded
  * program.
  *
  * The record of a call is written before the call is made. So if the core ends the
- * program, the last call in the file has caused that. Calls whose arguments do not say
- * for which device they are, and calls that need not be serialised with others of the
- * device (RN_REC_LONE), access no memory. Each of them is one record, written after the
- * call.
+ * program, the last call in the file is the one during which that happened. Calls whose
+ * arguments do not say for which device they are, and calls that need not be serialised
+ * with others of the device (RN_REC_LONE), access no memory. Each of them is one record,
+ * written after the call.
  *
  * The file is kept small without losing anything:
  * - bytes that the core moves between memory and a packet are in the packet only (struct
  *   rn_rec_access.packet);
- * - a call that finds nothing to transmit is left out if the previous such call found
- *   nothing, either, and no other call came in between: it changes nothing;
+ * - a call that finds nothing to transmit is left out if the previous call was such a
+ *   call, too, and found nothing, because then this one changes nothing;
  * - calls that only read the state of the device are left out.
  *
- * A record in memory is the call itself as the core shows it (rocin/call.h), or one of
- * the structures below. A table in recording.c says what each kind consists of, and how
- * it is written does not depend on sizes, padding and byte order.
+ * In memory a record of a call is the struct rn_call that the core passes to the hook
+ * (rocin/call.h); other records are the structures below. A table in recording.c says of
+ * which fields each kind consists. The bytes in the file do not depend on the sizes,
+ * padding and byte order of the machine.
  */
 #ifndef RN_RECORDING_H
 #define RN_RECORDING_H
@@ -45,7 +46,7 @@ enum {
 	/* maximum number of devices in one file; their numbers are 0 .. 63 */
 	RN_REC_DEVS = 64,
 	RN_REC_RX_MAX = 64, /* maximum number of packets in one RECEIVE */
-	/* bytes at the beginning of a record that precede its fields */
+	/* number of bytes at the beginning of a record, before its fields */
 	RN_REC_HEAD = 5,
 	RN_REC_MAX = 1 << 20, /* maximum length of a record in bytes */
 	RN_REC_USES = 3,      /* maximum number of objects that another object uses */
@@ -54,7 +55,9 @@ enum {
 enum rn_rec_kind {
 	RN_REC_END_OF_FILE, /* value of rn_rec.kind at the end of a file; never written */
 
-	/* The numbers of enum rn_call_kind, for calls, come first. */
+	/* The values of enum rn_call_kind, for the records of calls, come before this
+	 * one.
+	 */
 
 	/* Actions of the core during a call. */
 	RN_REC_READ = RN_CALL_KINDS,
@@ -106,8 +109,8 @@ struct rn_rec_info {
 	enum rn_rec_role role; /* for calls: what the call does with its object */
 	/* calls: kind of the object that rn_rec.id identifies */
 	enum rn_rec_object object;
-	/* For a call: kind of the record that contains its outcome. RN_REC_RESULT for a
-	 * lone call (RN_REC_LONE), whose own record contains the result.
+	/* For a call: kind of the record that contains its outcome. A lone call
+	 * (RN_REC_LONE) has RN_REC_RESULT here, but its own record contains the result.
 	 */
 	enum rn_rec_kind outcome;
 	const struct rn_rec_field *fields;
@@ -123,14 +126,16 @@ struct rn_rec_access {
 	uint32_t len;
 	struct rn_mem_attr attr;
 	uint64_t tag;
-	/* @packet not 0: the data is in a packet, from byte @offset on. For a write,
-	 * that is packet number @packet - 1 of the recorded receive call. For a read,
-	 * @packet is 1, and it is the packet that the call builds. @packet 0: the data
-	 * is at @data.
+	/* @packet not 0: the data is in a packet, from byte @offset on. For a write, it
+	 * is packet number @packet - 1 of the recorded receive call. For a read, @packet
+	 * is 1, and the packet is the one that the call builds. @packet 0: the data is at
+	 * @data.
 	 */
 	uint32_t packet, offset;
 	enum rn_mem_result result;
-	/* if the result is PENDING: number of the access, as in its MEM_DONE */
+	/* if the result is PENDING: number of the access, which its record of the kind
+	 * MEM_DONE has, too
+	 */
 	uint32_t number;
 	struct rn_mem_atomic_req req; /* ATOMIC: operation and operands */
 	uint64_t orig;		      /* ATOMIC whose result is DONE: the old value */
@@ -165,15 +170,14 @@ struct rn_rec {
 	unsigned kind;
 	/* number of the device; RN_REC_NO_DEV: the call is of class RN_REC_LONE */
 	uint8_t dev;
-	rn_ns now;   /* time of calls that have one as argument */
+	/* time that the call was given; used if the kind has one (has_now) */
+	rn_ns now;
 	uint64_t id; /* the object that the call or the event is about */
 	/* The objects that a new object uses: CQs and SRQ of a QP, CQ of an SRQ, or QP of
 	 * a multicast membership; 0: none. Pointers to objects in @u are not recorded.
 	 */
 	uint64_t uses[RN_REC_USES];
-	/* Result of the call. It is in the RESULT record of the call, or in the record of
-	 * a lone call.
-	 */
+	/* Result of the call, if this is a RESULT record or the record of a lone call. */
 	int32_t result;
 	union {
 		/* arguments of calls except MEM_DONE; also used by EVENT */
@@ -185,7 +189,7 @@ struct rn_rec {
 	} u;
 };
 
-/* Room for the structures to which a record that was read points. */
+/* Memory for the structures to which a record points that was read from a file. */
 struct rn_rec_room {
 	_Alignas(8) uint8_t at[8192];
 };
@@ -195,10 +199,11 @@ struct rn_rec_header {
 	uint32_t version;
 	uint32_t pid;
 	uint64_t date;	      /* seconds since 1970 */
-	const uint8_t *rocin; /* version of the program that wrote it */
+	const uint8_t *rocin; /* version of Rocin that has written the file */
 	/* the program's command line, each argument followed by a 0 byte */
 	const uint8_t *command;
-	const uint8_t *fault; /* ROCIN_FAULT, with its seed; may be empty */
+	/* value of ROCIN_FAULT in the recorded program, with the seed; may be empty */
+	const uint8_t *fault;
 	uint32_t rocin_len, command_len, fault_len;
 };
 
@@ -212,7 +217,7 @@ size_t rn_rec_put(const struct rn_rec *rec, uint8_t *out, size_t room);
  * @in:		First byte of its head
  * @left:	Bytes from there to the end of the file
  * @rec:	Out; its pointers point into @in and @room. Its kind is RN_REC_END_OF_FILE
- * if there are no more records
+ * if the file has no more records
  *
  * Return: bytes to the next record, 0 at the end of the file; -EPROTO: not a record.
  */

@@ -28,9 +28,9 @@ bool rnk_loopback_is_for(const void *caller)
 	return false;
 }
 
-/* Finds the first entry of the list @all for this interface and address family that
- * still has the flag IFF_LOOPBACK. rnk_loopback_show() clears the flag in entries that
- * it has changed for a device.
+/* Finds the first entry of the list @all for this interface and address family that has
+ * not been changed for another device: rnk_loopback_show() clears the flag IFF_LOOPBACK
+ * in each entry that it changes.
  */
 static struct ifaddrs *find(struct ifaddrs *all, const char *ifname, int family)
 {

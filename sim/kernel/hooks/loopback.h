@@ -4,9 +4,9 @@
  * No kernel has an RDMA device on the loopback interface, so libfabric's verbs provider
  * omits that interface when it looks for the addresses of devices
  * (prov/verbs/src/verbs_info.c), and without an address it offers no FI_EP_MSG. Devices
- * of Rocin are on loopback unless the user says otherwise. So in the list that
- * getifaddrs() returns to libfabric, but not to other callers, the entry of such an
- * interface has the device's address and lacks the flag IFF_LOOPBACK.
+ * of Rocin are on the loopback interface unless the user says otherwise. So if libfabric
+ * calls getifaddrs(), the entry of an interface with such a device has the device's
+ * address and lacks the flag IFF_LOOPBACK. Other callers get the list unchanged.
  */
 #ifndef RNK_LOOPBACK_H
 #define RNK_LOOPBACK_H

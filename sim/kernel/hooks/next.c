@@ -34,9 +34,9 @@ static const struct hook hooks[] = {
 static_assert(sizeof(hooks) / sizeof(hooks[0]) == RNK_FN_COUNT, "one row per hook");
 
 /* --------------------------------------- functions until the constructor has run */
-/* Bare system calls, used before the real functions are known. early_open() and
- * early_openat() are also used for open64() and openat64(), because with O_LARGEFILE
- * these do the same.
+/* Bare system calls that are used until the real functions are known. early_open() and
+ * early_openat() are used for open64() and openat64(), too: with O_LARGEFILE all of these
+ * do the same.
  */
 static int call_openat(int dirfd, const char *path, int flags, mode_t mode)
 {

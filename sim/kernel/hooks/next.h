@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* next.h - the functions of libc that the hooks replace.
+/* next.h - calls the functions of libc that the hooks replace.
  *
  * NEXT(open) is the next definition of open() behind the hook: that of another preloaded
  * library or a sanitizer if there is one, otherwise that of libc. It is never a bare
  * system call, because open() and others are cancellation points and other interposers
  * must see the calls.
  *
- * The one exception is the time before the constructor of the preloaded library has run.
- * A malloc library may then open files while it initialises itself, when dlsym() must
- * not be called; so the functions that such libraries use are bare system calls at
- * first.
+ * There is one exception. Before the constructor of the preloaded library has run, a
+ * malloc library may open files while it initialises itself. dlsym() must not be called
+ * then. So until the constructor has run, the functions that such libraries use are bare
+ * system calls.
  *
  * The prototypes at the end are of functions that libc's headers do not declare. They
  * belong to the ABI of glibc only: the functions called by _FORTIFY_SOURCE, and the stat
  * family of programs built before glibc 2.33.
  *
- * Threads: any. An entry only changes from one working function to another.
+ * Threads: any. The table of functions changes while other threads use it, but each entry
+ * only changes from one function that works to another.
  */
 #ifndef RNK_NEXT_H
 #define RNK_NEXT_H
@@ -65,9 +66,9 @@ static inline void *rnk_next(enum rnk_fn fn)
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not an expression */
 #define NEXT(name) ((__typeof__(&name))rnk_next(RNK_FN_##name))
 
-/* Gets the argument @mode of open() or openat() into a variable, if the flags say that
- * there is one. __O_TMPFILE includes the bit of O_DIRECTORY, so all of its bits are
- * compared.
+/* Stores the argument @mode of open() or openat() in a variable, if the flags say that
+ * the caller has passed one. __O_TMPFILE includes the bit of O_DIRECTORY, so all of its
+ * bits are compared.
  */
 #define TAKE_MODE(mode, flags)                                                   \
 	do {                                                                     \

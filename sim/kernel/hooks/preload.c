@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* preload.c - the replaced libc functions of the preloaded library: thin wrappers only.
  *
- * The library is preloaded into other people's programs. Each wrapper (hook) asks first
- * whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h,
- * netlink/socket.h) belongs to the simulated kernel; otherwise it does what the next
- * definition of the function does, including being a cancellation point. Hooks keep no
- * state, take no lock, allocate nothing but stack, and leave errno to the next function.
+ * The library is preloaded into other people's programs. Each wrapper (hook) first
+ * determines whether the path (redirect.h) or the descriptor (uverbs.h, rdma_cm.h,
+ * netlink/socket.h) belongs to the simulated kernel. If not, it only calls the next
+ * definition of the function, so it is a cancellation point if that one is. Hooks keep no
+ * state, take no lock, allocate nothing but stack, and let the next function set errno.
  * So no special code is needed for fork(), vfork(), exec(), signal handlers and threads.
  *
- * There are three exceptions, for files and sockets of the simulated kernel: opening
- * rdma_cm (rdma_cm.c), opening counters (counters.c) and requests of RDMA netlink
- * (netlink/socket.c) ask rocind and allocate memory, so they must not be used in signal
- * handlers.
+ * There are three exceptions: hooks ask rocind and allocate memory when the program opens
+ * rdma_cm (rdma_cm.c), opens counters (counters.c), or sends requests of RDMA netlink
+ * (netlink/socket.c). So programs must not do these things in signal handlers.
  *
  * Hooks that protect the device's descriptors and signal handlers are in watch.c;
  * commands on a descriptor of rdma_cm are in rdma_cm.c.
@@ -47,7 +46,9 @@
 #include "sim/kernel/redirect.h"
 #include "sim/kernel/uverbs.h"
 
-/* Runs before most other constructors, so that they already find the devices. */
+/* The priority makes this constructor run before most others, so that those already find
+ * the devices.
+ */
 __attribute__((constructor(101))) static void start(void)
 {
 	if (!rnk_next_resolve_all())
@@ -72,8 +73,8 @@ __attribute__((constructor(101))) static void start(void)
 		rnk_counters_refresh((mapped));      \
 	} while (0)
 
-/* Evaluates to the same path as REDIRECT(). Before that, writes the present values into
- * the counters to which the path leads.
+/* Evaluates to the path to which REDIRECT() maps @path. If that is the path of counters,
+ * first writes their present values into them.
  */
 #define REDIRECT_TO_READ(path)                          \
 	({                                              \
@@ -395,8 +396,9 @@ RNK_EXPORT ssize_t llistxattr(const char *path, char *names, size_t len)
 
 /* ---- Functions that return paths ---- */
 
-/* Replaces the path of a file in the tree, which libc has written to @path, by its /sys
- * name. The name is shorter, so it fits.
+/* Called with a path that libc has written. If it is the path of a file in the tree,
+ * replaces it by the name by which the program knows the file, such as "/sys/class/...".
+ * That name is shorter, so it fits.
  */
 static char *unmap(char *path)
 {
@@ -440,8 +442,8 @@ RNK_EXPORT char *get_current_dir_name(void)
 	return unmap(NEXT(get_current_dir_name)());
 }
 
-/* glob() is told to open and read directories by the functions below (GLOB_ALTDIRFUNC),
- * so the paths that it returns keep their /sys names.
+/* glob() opens and reads directories by the functions below (GLOB_ALTDIRFUNC), which map
+ * paths into the tree. So glob() itself only sees, and returns, the /sys names of files.
  */
 
 static void *glob_opendir(const char *path)
@@ -531,8 +533,8 @@ RNK_EXPORT int glob64(const char *pattern, int flags, int (*errfunc)(const char 
 
 /* The program's callbacks of the running ftw() or nftw(). They are stored per thread
  * while the walk runs, because a callback has no context argument. Walks may nest. The
- * callback gets the /sys name of a file, which is the last part of its path in the tree,
- * so a pointer into that path suffices.
+ * callback gets the /sys name of a file. This name is the last part of the file's path in
+ * the tree, so a pointer into that path is passed.
  */
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -571,7 +573,9 @@ static int on_nftw64(const char *path, const struct stat64 *st, int flag,
 	return callback.nftw64(name, st, flag, &moved);
 }
 
-/* Walks in the simulated tree with on_NAME as callback instead of @fn. */
+/* Calls ftw() or a similar function for the path in the tree, with on_NAME() as callback,
+ * which calls @fn.
+ */
 #define WALK_IN_TREE(name, path, fn, ...)                         \
 	({                                                        \
 		__typeof__(callback.name) saved_ = callback.name; \
@@ -691,9 +695,9 @@ RNK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* Opens RDMA netlink sockets in place of the kernel; this library then answers the
- * requests on them. A kernel with RDMA support would answer with its own list of devices,
- * perhaps empty, and libibverbs would never look into sysfs for the devices of Rocin.
+/* Opens a socket of RDMA netlink whose requests this library answers, not the kernel. A
+ * kernel with RDMA support would answer with its own list of devices, perhaps an empty
+ * one, and libibverbs would then not look into sysfs for the devices of Rocin.
  */
 RNK_EXPORT int socket(int domain, int type, int protocol)
 {

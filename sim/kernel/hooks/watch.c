@@ -2,12 +2,12 @@
 /* watch.c - replaces libc functions by which a program could disturb the device: those
  * that set signal handlers and masks, and those that close descriptors.
  *
- * The device may access memory that the program has unmapped, and then gets SIGSEGV,
- * which it handles. If the program replaced the handler or blocked the signal, the next
- * SIGSEGV would kill the program. So these hooks first call the parts of the device that
- * have such a handler (mem_guard.h), which store the program's handler and call it after
- * their own. Not covered are system calls that a program makes by itself, and handlers
- * that run with the signals blocked by their sa_mask.
+ * The device may access memory that the program has unmapped. It then gets SIGSEGV, which
+ * it handles. If the program replaced the handler or blocked the signal, the next SIGSEGV
+ * would kill the program. So these hooks first call the parts of the device that have
+ * such a handler (mem_guard.h). These store the program's handler, and call it after
+ * their own. Two cases are not covered: system calls that a program makes without libc,
+ * and handlers whose sa_mask blocks these signals while they run.
  *
  * Descriptors of the device (own_fd.h) stay open, even if the program closes descriptors
  * that it has not opened: close() of such a descriptor fails with EBADF, as if it were
@@ -29,9 +29,9 @@
 #include "transport/io/host/own_fd.h"
 #include "transport/io/memory/mem_guard.h"
 
-/* The parts of the device that have registered to be told of the program's signal
- * handlers (mem_guard.h). An entry is complete before it is stored here, and is never
- * removed.
+/* Parts of the device that have registered because they need to learn of the program's
+ * signal handlers (mem_guard.h). An entry is complete before it is stored here, and is
+ * never removed.
  */
 static _Atomic(const struct rn_signal_watch *) watches[RN_SIGNAL_WATCHES];
 
@@ -241,9 +241,10 @@ RNK_EXPORT int sigignore(int sig)
 	return set_handler(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 
-/* The functions below restore the signal mask that setjmp() saved, if it saved one, and
- * do not return. The name of the function that the program calls does not tell whether a
- * mask was saved: the function setjmp() saves it, the macro setjmp() does not.
+/* The functions below jump out of the current function and, if setjmp() has saved the
+ * signal mask, restore it. Whether it was saved cannot be told from the name of the
+ * function that the program calls: the function setjmp() saves the mask, the macro
+ * setjmp() does not. So the mask is taken to change.
  */
 RNK_EXPORT void siglongjmp(sigjmp_buf env, int val)
 {
@@ -285,7 +286,8 @@ RNK_EXPORT int swapcontext(ucontext_t *out, const ucontext_t *in)
 
 	mask_changed();
 	rc = NEXT(swapcontext)(out, in);
-	mask_changed(); /* another thread may have resumed the context */
+	/* Another thread may have continued the context, so the mask may differ. */
+	mask_changed();
 	return rc;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* message.h - netlink messages: writes answers, and reads the attributes of requests.
  *
- * libmnl does the same, but the preloaded library is loaded into other people's programs
- * and must not bring libraries with it.
+ * libmnl offers the same, but is not used: this code is in the preloaded library, which
+ * must not bring other libraries into the program.
  *
- * The functions that write set rnk_nl_buf.full when an attribute does not fit into the
- * datagram. The caller must then remove the unfinished message, by restoring the length
- * that the datagram had before. Nothing here does I/O or allocates.
+ * If an attribute does not fit into the datagram, the functions that write set
+ * rnk_nl_buf.full. The caller must then remove the unfinished message, by restoring the
+ * length that the datagram had before. Nothing here does I/O or allocates.
  */
 #ifndef RNK_NETLINK_MESSAGE_H
 #define RNK_NETLINK_MESSAGE_H
@@ -29,7 +29,7 @@ struct rnk_nl_buf {
 	_Alignas(struct nlmsghdr) uint8_t data[RNK_NL_DATAGRAM];
 	uint32_t len; /* bytes written, a multiple of NLA_ALIGNTO */
 	uint32_t msg; /* offset of the message that is being written */
-	bool full;    /* some data did not fit; the caller clears this */
+	bool full;    /* some data did not fit; only the caller clears this flag */
 };
 
 /* Rounds @len up to the offset where the next message or attribute begins. */

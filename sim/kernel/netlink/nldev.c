@@ -5,9 +5,9 @@
  * an error message. A request for all objects (NLM_F_DUMP) is answered by any number of
  * messages and NLMSG_DONE, which contains the error, if there is one.
  *
- * Objects have the numbers that `rocin stat --resources` shows, which are unique in one
- * program and device. If a request names a number that several programs use, the answer
- * describes the object of the first program.
+ * Objects have the numbers that `rocin stat --resources` shows. A number is unique in one
+ * program and device, but several programs may use it. If a request names such a number,
+ * the answer describes the object of the first of these programs.
  */
 #include "nldev.h"
 
@@ -25,7 +25,7 @@
 
 enum {
 	/* flags and values in the sysfs files cap_mask, state and phys_state of a port */
-	PORT_CAP_CM = 0x00010000, /* IsCommunicationManagementSupported */
+	PORT_CAP_CM = 0x00010000, /* the bit IsCommunicationManagementSupported */
 	PORT_DOWN = 1,
 	PORT_ACTIVE = 4,
 	PHYS_DISABLED = 3,
@@ -47,7 +47,7 @@ struct answer {
 	struct rnk_nl_buf buf;
 	rnk_nl_send_fn *send;
 	void *ctx;
-	/* error of @send; after an error nothing more is sent */
+	/* error that @send has returned; once it is set, nothing more is sent */
 	int send_error;
 	uint32_t port_id;
 };
@@ -84,11 +84,11 @@ static void begin_answer(struct answer *a, unsigned command)
 	rnk_nl_begin(&a->buf, &hdr);
 }
 
-/* Ends the message, and sends the datagram. */
+/* Ends the message, which is the only one of its datagram, and sends the datagram. */
 static void end_answer(struct answer *a)
 {
-	/* A single message always fits into the buffer: the numbers and names of a device
-	 * have a fixed size.
+	/* Such a message always fits into the buffer, because the numbers and names of a
+	 * device have a fixed size.
 	 */
 	assert(!a->buf.full);
 	rnk_nl_end(&a->buf);
@@ -115,8 +115,8 @@ static const struct rnk_nl_device *find_device(const struct answer *a)
 	return NULL;
 }
 
-/* Checks the port that the request names: each device has one port. Sets @port to its
- * number, or to 0 if the request names no port. Return: 0 or -EINVAL.
+/* Reads the port that the request names. Sets @port to its number, or to 0 if the request
+ * names no port. Return: 0; -EINVAL if the port does not exist: each device has one port.
  */
 static int find_port(const struct answer *a, uint32_t *port)
 {
@@ -207,12 +207,13 @@ static int dump_ports(struct answer *a)
 static int get_system(struct answer *a)
 {
 	begin_answer(a, RDMA_NLDEV_CMD_SYS_GET);
-	/* All programs that use the tree see the same devices, so the mode is 1
-	 * ("shared": network namespaces share devices).
+	/* The value 1 stands for "shared": all network namespaces share the devices. This
+	 * is so because all programs that use the tree see the same devices.
 	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
-	/* Programs need no madvise(MADV_DONTFORK) before fork(): the processor copies
-	 * the data, so no hardware keeps pinned pages.
+	/* The value 1 means that programs need not call madvise(MADV_DONTFORK) before
+	 * fork(). They need not, because the data is copied by the processor, so no
+	 * hardware depends on pinned pages.
 	 */
 	rnk_nl_put_u8(&a->buf, RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
 	end_answer(a);
@@ -353,11 +354,12 @@ static void put_srq(struct rnk_nl_buf *b, const struct rnk_nl_item *item)
 static const struct kind_rules {
 	const char *name;
 	uint16_t command;
-	/* attribute that contains the list of objects, and attribute of one object in it
+	/* @table: attribute that contains the list of objects. @entry: attribute that
+	 * contains one object of the list.
 	 */
 	uint16_t table, entry;
 	uint16_t number; /* attribute that names one object */
-	bool of_port;	 /* a request for one object must name a port */
+	bool of_port;	 /* a request for one object must name a port, too */
 	void (*put)(struct rnk_nl_buf *b, const struct rnk_nl_item *item);
 } rules[RNK_NL_KIND_COUNT] = {
 	[RNK_NL_KIND_PD] = { "pd", RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD,
@@ -384,8 +386,8 @@ static const struct kind_rules {
 			      false, put_srq },
 };
 
-/* Writes an object and the pid of its process. The name of the process is left out,
- * because rdma(8) looks it up.
+/* Writes the attributes of an object and the pid of its process. The name of the process
+ * is left out, because rdma(8) finds it out by the pid.
  */
 static void put_item(struct rnk_nl_buf *b, const struct kind_rules *r,
 		     const struct rnk_nl_item *item)
@@ -407,9 +409,9 @@ static enum rnk_nl_kind kind_of(const struct answer *a)
 	return (enum rnk_nl_kind)kind;
 }
 
-/* Returns true if an answer about @port includes the object. Every object belongs to the
- * one port, except a queue pair in RESET, which belongs to none. @port 0: the question is
- * about the whole device, to which all objects belong.
+/* Returns true if the object belongs in an answer about @port, the number of the only
+ * port. Every object belongs to that port, except a queue pair in RESET. @port 0: the
+ * request is about the whole device, to which all objects belong.
  */
 static bool is_of_port(const struct rnk_nl_item *item, uint32_t port)
 {
@@ -440,7 +442,7 @@ static int get_object(struct answer *a)
 	return -ENOENT;
 }
 
-/* A message that is being filled with a list of objects. */
+/* A message into which a list of objects is being written. */
 struct list {
 	const struct kind_rules *rules;
 	const struct rnk_nl_device *dev;
@@ -609,9 +611,9 @@ static void put_counters(struct answer *a, const struct rnk_nl_device *dev,
 	rnk_nl_unnest(&a->buf, table);
 }
 
-/* Answers requests about counters that are bound to queue pairs. Rocin binds no
- * counters, so the answer contains the mode RDMA_COUNTER_MODE_NONE, and a request for a
- * counter by its number is refused as not found.
+/* Answers a request about counters that are bound to queue pairs. Rocin binds no
+ * counters. So the answer contains the mode RDMA_COUNTER_MODE_NONE, and a request that
+ * names a counter is refused, because there is none.
  */
 static int get_binding(struct answer *a, const struct rnk_nl_device *dev)
 {
@@ -641,8 +643,8 @@ static int get_counters(struct answer *a)
 	return 0;
 }
 
-/* Answers a request for the counters that are bound to queue pairs or regions. The list
- * is always empty.
+/* Answers a request for all counters that are bound to queue pairs or memory regions. The
+ * list is always empty.
  */
 static int dump_bound_counters(struct answer *a)
 {
@@ -694,7 +696,10 @@ static int refuse_raw(struct answer *a)
 /* ---- Table of commands ---- */
 
 static const struct command {
-	command_fn *get, *dump; /* NULL: the command has no such request */
+	/* functions that answer a request for one object, and for all objects; NULL: the
+	 * command has no such request
+	 */
+	command_fn *get, *dump;
 	unsigned needs;
 } commands[] = {
 	[RDMA_NLDEV_CMD_GET] = { get_device, dump_devices, 0 },
@@ -809,7 +814,7 @@ static void send_ack(struct answer *a, const struct rnk_nl_asker *asker, int err
 
 	rnk_nl_begin(&a->buf, &hdr);
 	e = rnk_nl_reserve(&a->buf, sizeof(*e) + (repeats ? payload : 0));
-	/* This cannot fail, because the buffer is empty and larger than the message. */
+	/* e is not NULL, because the buffer is empty and larger than the message */
 	assert(e);
 	e->error = error;
 	e->msg = a->request;
@@ -834,7 +839,7 @@ static void send_done(struct answer *a, int error)
 
 	rnk_nl_begin(&a->buf, &hdr);
 	status = rnk_nl_reserve(&a->buf, sizeof(*status));
-	assert(status); /* the buffer is empty */
+	assert(status); /* not NULL, because the buffer is empty */
 	*status = error;
 	end_answer(a);
 }
@@ -846,9 +851,9 @@ struct visit {
 	const struct rnk_nl_asker *asker;
 };
 
-/* Executes a request that is no netlink control message. Return: 0 or -errno, which the
- * caller sends in an acknowledgement; -EINTR: this function has sent NLMSG_DONE, so the
- * caller sends no acknowledgement.
+/* Executes a request that is not a netlink control message. Return: 0 or -errno, which
+ * the caller must send in an acknowledgement. -EINTR: this function has sent NLMSG_DONE,
+ * so the caller must send no acknowledgement.
  */
 static int carry_out(struct answer *a)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* nldev.h - answers requests of RDMA netlink (NETLINK_RDMA), without I/O.
  *
- * Answers what iproute2's rdma(8), libibverbs and librdmacm ask a kernel about its RDMA
- * devices: the caller passes requests and gets datagrams. Commands, attributes and errors
- * are those of drivers/infiniband/core/nldev.c and netlink.c; numbers are in
- * <rdma/rdma_netlink.h>. Requests that would change a device are refused, because the
- * devices of Rocin are those of ROCIN_NETDEVS.
+ * iproute2's rdma(8), libibverbs and librdmacm ask a kernel about its RDMA devices by
+ * such requests. The caller passes requests, and gets the datagrams of the answers.
+ * Commands, attributes and errors are those of drivers/infiniband/core/nldev.c and
+ * netlink.c; numbers are in <rdma/rdma_netlink.h>. Requests that would change a device
+ * are refused, because the devices of Rocin are those of ROCIN_NETDEVS.
  *
- * Requests are not trusted: each is checked as the kernel checks it. The answers are made
- * from a list of devices and from copies of the statistics pages of programs, which are
- * not trusted either.
+ * Each request is checked as the kernel checks it, because programs may send anything.
+ * The answers are made from a list of devices and from copies of the statistics pages of
+ * programs, which are not trusted either.
  */
 #ifndef RNK_NETLINK_NLDEV_H
 #define RNK_NETLINK_NLDEV_H
@@ -28,7 +28,9 @@ struct rnk_nl_device {
 	uint32_t ifindex;
 	uint64_t node_guid; /* in host order */
 	bool up;
-	/* counters of programs that have ended; NULL: none */
+	/* sums of the counters of programs that used the device and have ended; NULL:
+	 * none
+	 */
 	const uint64_t *ended;
 };
 
@@ -49,33 +51,37 @@ struct rnk_nl_cm_id {
 struct rnk_nl_view {
 	const struct rnk_nl_device *device;
 	unsigned device_count;
-	const struct rn_stats_list *programs; /* NULL: no programs */
+	/* copies of the statistics pages of programs; NULL: there are no programs */
+	const struct rn_stats_list *programs;
 	const struct rnk_nl_cm_id *cm_id;
 	size_t cm_id_count;
 };
 
-/* The program that has sent the request: the port of its socket, and the form in which
- * it wants errors.
+/* The program that has sent the request: port of its socket, and options of the socket.
  */
 struct rnk_nl_asker {
-	uint32_t port_id;  /* port of the socket; answers have it in nlmsg_pid */
-	bool wants_capped; /* NETLINK_CAP_ACK: errors do not repeat the request */
-	/* NETLINK_EXT_ACK: errors may contain a sentence with the reason */
+	/* port of the socket; answers have it in nlmsg_pid as their destination */
+	uint32_t port_id;
+	/* NETLINK_CAP_ACK is set: error messages must not repeat the request */
+	bool wants_capped;
+	/* NETLINK_EXT_ACK is set: error messages may contain a sentence with the reason
+	 */
 	bool wants_reasons;
 };
 
-/* Called with each datagram of an answer. @data is valid during the call only. Returns
- * 0, or -errno if no more datagrams are to be passed.
+/* Called with each datagram of an answer. @data is valid during the call only. Returns 0,
+ * or -errno to stop the answer.
  */
 typedef int rnk_nl_send_fn(void *ctx, const void *data, size_t len);
 
-/* The data, besides the list of devices, from which the answer to a request is made. */
+/* Data that the answer to a request may need, besides the list of devices. */
 enum {
 	RNK_NL_PROGRAMS = 1, /* rnk_nl_view.programs */
 	RNK_NL_CM_IDS = 2,   /* rnk_nl_view.cm_id */
 };
 
-/* Returns which data the answers to the requests of this datagram need: RNK_NL_* bits. */
+/* Returns the data that the answers to the requests in this datagram need: RNK_NL_* bits.
+ */
 unsigned rnk_nldev_needs(const void *data, size_t len);
 
 /**
@@ -88,8 +94,8 @@ unsigned rnk_nldev_needs(const void *data, size_t len);
 int rnk_nldev_answer(const struct rnk_nl_view *view, const struct rnk_nl_asker *asker,
 		     const void *data, size_t len, rnk_nl_send_fn *send, void *ctx);
 
-/* Returns a counter of a device, summed over all programs that use the device or have
- * used it. @ended: the sums of the programs that have ended.
+/* Returns a counter of a device, summed over the running programs @programs and those
+ * that have ended. @ended: the sums over the latter.
  */
 uint64_t rnk_nl_counter(const struct rn_stats_list *programs, const char *ibdev,
 			const uint64_t *ended, enum rn_stat stat);

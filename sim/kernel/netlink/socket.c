@@ -82,8 +82,9 @@ bool rnk_nl_is_ours(int fd)
 
 typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* Returns the port number of a socket: its own with @get getsockname(), its peer's with
- * getpeername(). Returns 0 if it has none.
+/* Returns the port number of a socket (its netlink address), or 0 if it has none. @get:
+ * getsockname() for its own port, getpeername() for that of the socket to which it is
+ * connected.
  */
 static uint32_t port_of(int fd, name_fn *get)
 {
@@ -93,7 +94,7 @@ static uint32_t port_of(int fd, name_fn *get)
 	return get(fd, (struct sockaddr *)&addr, &len) == 0 ? addr.nl_pid : 0;
 }
 
-/* Discards what other processes have sent before the socket was connected. */
+/* Discards what other processes have sent to the socket before it was connected. */
 static void discard_all(int fd)
 {
 	char byte;
@@ -125,7 +126,9 @@ static uint32_t become_own_peer(int fd)
 
 /* ---- Sending answers ---- */
 
-/* Datagrams that do not fit into the receive buffer. */
+/* Datagrams of answers that did not fit into the receive queue of the socket and are sent
+ * later.
+ */
 struct backlog {
 	uint8_t *data; /* for each datagram its length (uint32_t) and its bytes */
 	size_t len, room;
@@ -157,8 +160,8 @@ static int append(struct backlog *b, const void *data, size_t len)
 	return 0;
 }
 
-/* Sends a datagram of an answer into the socket's own receive queue. If that is full, or
- * if earlier datagrams wait, appends the datagram to the backlog.
+/* Sends a datagram of an answer into the socket's own receive queue. If the queue is
+ * full, or if earlier datagrams are in the backlog, appends the datagram to the backlog.
  */
 static int send_answer(void *ctx, const void *data, size_t len)
 {
@@ -225,8 +228,8 @@ static int start_thread(struct backlog *b)
 	return -rc;
 }
 
-/* Starts a thread that sends the datagrams that wait. The thread gets a copy of them and
- * a duplicate of the socket's descriptor.
+/* Starts a thread that sends the datagrams of the backlog. The thread gets a copy of the
+ * backlog, and a duplicate of the socket's descriptor.
  */
 static int hand_over(const struct backlog *waiting)
 {
@@ -272,7 +275,9 @@ static int answer(int fd, uint32_t port_id, const char *tree, const void *data,
 	return rc;
 }
 
-/* Copies the request into one buffer. Return: its length, or -1 with errno. */
+/* Copies the request, whose bytes may be in several pieces, into one buffer. Return: its
+ * length, or -1 with errno.
+ */
 static ssize_t copy_request(const struct msghdr *msg, uint8_t **copy)
 {
 	size_t len = 0, at = 0;

@@ -70,7 +70,8 @@ static bool read_device(const char *tree, unsigned number, struct rnk_nl_device 
 	return true;
 }
 
-/* Asks rocind, if it is running, for the statistics pages of programs that use devices.
+/* Asks rocind for the statistics pages of the programs that use devices. If rocind is not
+ * running, the list is empty.
  */
 static void ask_rocind(struct rn_stats_list *list)
 {
@@ -82,8 +83,8 @@ static void ask_rocind(struct rn_stats_list *list)
 	rn_rocind_close(r);
 }
 
-/* The device whose programs are to be found, and where to put the counters of those that
- * have ended.
+/* A device whose counters are wanted, and where to store those of the programs that have
+ * ended.
  */
 struct wanted {
 	const char *ibdev;
@@ -100,8 +101,8 @@ static uint64_t read_ended(const char *dir, const struct wanted *wanted, unsigne
 }
 
 /* Gathers the statistics of the running programs, and the counters of those that have
- * ended. Starts again if a program has ended meanwhile, because its counters could have
- * been counted twice or not at all.
+ * ended. Starts again if a program ends meanwhile: its counters could have been counted
+ * twice or not at all.
  */
 static void gather_programs(struct rn_stats_list *list, const struct wanted *wanted,
 			    unsigned count)
@@ -134,7 +135,7 @@ static void copy_cm_id(struct rnk_nl_cm_id *to, const struct rn_ctl_cm_id *from)
 	memcpy(&to->dst, from->dst, sizeof(from->dst));
 }
 
-/* Asks rocind, if it is running, for the ids of rdma_cm. */
+/* Asks rocind for the rdma_cm ids. If rocind is not running, there are none. */
 static void gather_cm_ids(struct rnk_nl_gathered *g)
 {
 	struct rn_rocind *r = rn_rocind_connect_running(NULL, 0);

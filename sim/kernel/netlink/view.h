@@ -22,10 +22,10 @@ struct rnk_nl_gathered {
 /**
  * rnk_nl_gather() - Gather the data that a request needs
  * @tree:	The tree of simulated files
- * @needs:	RNK_NL_* bits: data to gather; rocind is asked if it runs, but is not
- *	started
+ * @needs:	RNK_NL_* bits: the data to gather. rocind is asked for it if it runs, but
+ *	is not started
  *
- * Without a rocind there are no programs.
+ * If no rocind runs, the gathered data contains no programs.
  */
 void rnk_nl_gather(struct rnk_nl_gathered *g, const char *tree, unsigned needs);
 void rnk_nl_release(struct rnk_nl_gathered *g);

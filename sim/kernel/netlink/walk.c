@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* walk.c - finds the objects of a device, in one program after the other. */
+/* walk.c - goes through the objects of a device, one program after the other. */
 #include "walk.h"
 
 #include <string.h>
@@ -15,9 +15,9 @@ static enum rn_stats_kind record_kind(enum rnk_nl_kind kind)
 	return of[kind];
 }
 
-/* Returns true if an earlier protection domain in the copy belongs to the same context.
- * Contexts have no records of their own, so a context is reported with its first
- * protection domain.
+/* Returns true if a protection domain before the one at index @at belongs to the same
+ * context. Contexts have no records of their own, so a context is reported when its first
+ * protection domain is found.
  */
 static bool is_known_context(const struct rn_stats_copy *copy, size_t at)
 {

@@ -21,7 +21,9 @@ enum rnk_nl_kind {
 	RNK_NL_KIND_COUNT
 };
 
-/* An object. One of the pointers is set; which one depends on the kind of object. */
+/* An object that the walk has found. Depending on the kind of object, one of the pointers
+ * is set.
+ */
 struct rnk_nl_item {
 	int32_t pid;
 	uint32_t number;
