@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.c - runs the model of a litmus test in one of three ways: all runs, by
- * depth-first search over the states; a repetition of a run that was found, with a text
- * for each step; one random run.
+/* explore.c - runs the model of a litmus test in one of three ways: makes all possible
+ * runs, by depth-first search over the states; repeats a run that the search has found,
+ * with a text for each step; or makes one random run.
  *
- * A state is recognised by its 128-bit digest. Moves that are marked eager are made at
- * once and without alternatives, since that loses no final state. The search branches
- * only in states without eager moves.
+ * A state is recognised by its 128-bit digest. If an eager move is possible, the search
+ * makes it at once and does not try other moves instead, because no final state is lost
+ * by that (rn_move.is_eager). It branches only in states without eager moves.
  */
 #include "explore.h"
 
@@ -53,8 +53,8 @@ static void add_bytes(uint64_t digest[2], const void *bytes, size_t len)
 		add(digest, word);
 }
 
-/* Adds a TLP to the digest. Two members are left out: seq, which is only a count, and
- * hop, which follows from the queue in which the TLP is.
+/* Adds a TLP to the digest. Two members are left out: seq, because only the order of TLPs
+ * matters, and hop, because the queue in which the TLP is determines it.
  */
 static void add_tlp(uint64_t digest[2], const struct rn_tlp *tlp)
 {
@@ -105,13 +105,15 @@ static void digest_state(const struct rn_model_plan *plan, const struct rn_model
 
 /* ---- Known states ---- */
 
-/* Hash set of digests with open addressing; {0, 0} is a free slot. */
+/* Hash set of digests with open addressing. A slot with {0, 0} is free. */
 struct seen {
 	uint64_t (*slot)[2];
 	size_t slots, used;
 };
 
-/* One level of the search: a state, its possible moves, and the next move to be tried. */
+/* One level of the search: a state, the moves that are possible in it, and the index of
+ * the move that is tried next.
+ */
 struct level {
 	struct rn_model *state;
 	struct rn_move move[RN_MODEL_MOVES];
@@ -243,8 +245,8 @@ static int add_final(struct search *s)
 	return 0;
 }
 
-/* Begins to explore the state that is in level[depth], unless the search has visited it
- * before. Returns 0 or -ENOMEM.
+/* Begins to explore the state in level[depth], unless the search has visited the same
+ * state before. Returns 0 or -ENOMEM.
  */
 static int enter(struct search *s)
 {
@@ -264,8 +266,8 @@ static int enter(struct search *s)
 	return 0;
 }
 
-/* Makes the next move that was not tried from the deepest state of the search. If all
- * moves of that state were tried, goes back one level instead. Returns 0 or -ENOMEM.
+/* In the deepest state of the search, makes the next of the moves that have not been
+ * tried. If all were tried, goes back one level. Returns 0 or -ENOMEM.
  */
 static int advance(struct search *s)
 {
@@ -338,14 +340,14 @@ static const char inside_rule[] = "GV1: what is inside a GPU is visible to it la
 
 /* ---- Texts of steps: numbers of TLPs ---- */
 
-/* Writes the steps of a run to @trace. Numbers TLPs in the order of their first steps,
- * and remembers the numbers of those in flight.
+/* Writes the steps of a run to @trace. TLPs are numbered in the order of their first
+ * steps; the numbers of those in flight are kept here.
  */
 struct tracer {
 	const struct rn_model_plan *plan;
 	const struct rn_model *m;
 	struct rn_trace *trace;
-	uint16_t tlps; /* number of TLPs seen so far */
+	uint16_t tlps; /* number of TLPs that were given a number so far */
 	unsigned known;
 	struct {
 		uint64_t tag;
@@ -391,8 +393,8 @@ static void forget(struct tracer *tr, unsigned node, const struct rn_tlp *tlp)
 
 /* ---- Texts of steps ---- */
 
-/* Returns the number of the cell (location of the test) at an address. Each cell has an
- * address of its own.
+/* Returns the number of the cell at an address. A cell is a part of a location; each cell
+ * has another address.
  */
 static unsigned cell_at(const struct rn_model_plan *plan, uint64_t addr)
 {
@@ -449,7 +451,7 @@ static bool is_doorbell(const struct rn_tlp *tlp)
 	       rn_tag_use(tlp->tag) == RN_USE_RECV_BELL;
 }
 
-/* Adds "doorbell q", and the WQE if the doorbell carries it. */
+/* Adds "doorbell q" to the text, and the WQE if the doorbell carries one. */
 static void add_doorbell(struct rn_text *t, const struct rn_model_plan *plan,
 			 const struct rn_tlp *tlp)
 {
@@ -550,8 +552,8 @@ static void add_result(struct rn_text *t, const struct rn_model_plan *plan,
 	add_value(t, plan, value);
 }
 
-/* The step reads @step->loc. If a newer write to this location is still in flight, adds
- * a note about that to the text of the step.
+/* Called for a step that reads the location @step->loc. If a newer write to this location
+ * is still in flight, notes that in the text of the step.
  */
 static void add_late(struct rn_text *t, struct tracer *tr, struct rn_litmus_step *step)
 {
@@ -617,8 +619,8 @@ static void add_words(struct tracer *tr, struct rn_litmus_step *step,
 
 /* ---- Texts of steps: TLPs that were overtaken ---- */
 
-/* @tlp leaves its queue. If it is not the first there, stores in @step which TLP it
- * overtakes and the rule that allows this. Called while @tlp is still in the queue.
+/* Called when @tlp is about to leave its queue. If it is not the first there, stores in
+ * @step which TLP it overtakes, and the rule that allows this.
  */
 static void add_passed(struct tracer *tr, struct rn_litmus_step *step,
 		       const struct rn_tlp *tlp)
@@ -701,12 +703,12 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 /* ---- Random runs ---- */
 
 enum {
-	/* Maximum number of steps of a run. After this number the run ends, even if
-	 * threads have not finished.
+	/* Maximum number of steps of a run. After that the run ends even if threads have
+	 * not finished.
 	 */
 	STEPS_MAX = 20 * 1000,
-	/* One step in ANY_ONE_IN, on average, moves a random TLP, even one that the
-	 * driver would hold back.
+	/* On average, one step in ANY_ONE_IN moves a TLP chosen at random, even one that
+	 * the driver holds back.
 	 */
 	ANY_ONE_IN = 32,
 };
@@ -714,8 +716,8 @@ enum {
 struct chance {
 	const struct rn_model_run *run;
 	struct rn_driver driver[RN_LITMUS_NODES];
-	/* Random numbers by which the next agent or host to make a step is chosen. The
-	 * driver of each fabric has a sequence of its own.
+	/* Random numbers that choose the next agent or host to make a step. The driver of
+	 * each fabric has a sequence of its own.
 	 */
 	struct rn_random agents;
 };
@@ -734,8 +736,9 @@ static void init_chance(struct chance *c, const struct rn_model_run *run, uint64
 	}
 }
 
-/* Lets the drivers of the fabrics, from a random one on, choose a TLP, and moves the
- * first that is chosen. Returns false if all drivers hold their TLPs back.
+/* Asks the drivers of the fabrics one after the other, beginning with a random one, and
+ * moves the first TLP that a driver chooses. Returns false if all drivers hold their TLPs
+ * back.
  */
 static bool move_some_tlp(struct chance *c)
 {
@@ -766,8 +769,8 @@ static bool step(struct chance *c)
 	if (n == 0)
 		return false;
 	if (n > agents && rn_random_scaled(&c->agents, ANY_ONE_IN) == 0) {
-		/* A driver may hold back just the TLP for which a spinning thread waits.
-		 * So now and then any TLP moves.
+		/* A driver may hold back the very TLP for which a thread waits in a loop.
+		 * So now and then any TLP may move.
 		 */
 		rn_model_move(c->run,
 			      &move[agents + rn_random_scaled(&c->agents, n - agents)]);

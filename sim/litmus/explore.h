@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* explore.h - runs of a litmus test. Finds all final states by trying every schedule,
+/* explore.h - runs of a litmus test: finds all final states by trying every schedule,
  * repeats one of these runs step by step, or makes one random run.
  */
 #ifndef RN_LITMUS_EXPLORE_H
@@ -7,9 +7,9 @@
 
 #include "model.h"
 
-/* A final state, and the choices that lead to it from the initial state. Eager moves,
- * which the search makes at once without alternatives, are not recorded:
- * rn_trace_replay() makes them by itself.
+/* A final state, and the choices that lead to it from the initial state. Eager moves are
+ * not recorded: the search makes them at once, without a choice, and rn_trace_replay()
+ * does the same.
  */
 struct rn_explore_final {
 	struct rn_litmus_outcome outcome;
@@ -18,11 +18,12 @@ struct rn_explore_final {
 };
 
 struct rn_explore {
-	/* The caller sets the members from here on: */
-	/* maximum number of states; the search then gives up; 0: 20 million */
+	/* The caller sets the members from here to @no_reduction. */
+	/* maximum number of states, after which the search gives up; 0: 20 million */
 	uint64_t max_states;
-	bool no_reduction; /* try all interleavings, even those of moves that commute */
-	/* Set by rn_explore(): */
+	/* try all interleavings, even those of moves whose order makes no difference */
+	bool no_reduction;
+	/* rn_explore() sets the following members. */
 	uint64_t states; /* number of different states */
 	/* Every schedule was tried, so no other final state is possible. */
 	bool complete;
@@ -58,8 +59,8 @@ void rn_trace_replay(const struct rn_model_plan *plan, struct rn_model *m,
 		     struct rn_trace *trace);
 
 /**
- * rn_trace_run() - Make one run, in which random numbers and the driver that the knobs
- * select choose the moves
+ * rn_trace_run() - Make one random run, in which the driver that the knobs select chooses
+ * the moves of TLPs
  * @m:		Out: the final state; plan->size bytes
  * @trace:	Out: the steps; may be NULL
  *

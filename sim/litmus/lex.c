@@ -23,8 +23,8 @@ static bool begins(const char *at, const char *end, const char *text)
 	return (size_t)(end - at) >= len && !memcmp(at, text, len);
 }
 
-/* Returns the address behind the comment that begins at @at. Returns @at if the comment
- * does not end.
+/* Returns the address behind the comment that begins at @at, or @at if the comment has no
+ * end.
  */
 static const char *behind_comment(const char *at, const char *end)
 {
@@ -46,8 +46,8 @@ static bool is_at_comment(const struct rn_litmus_parser *p)
 	return begins(p->at, p->end, "(*");
 }
 
-/* Skips blanks and comments. Stops at the beginning of a comment that does not end, so
- * that rn_lex_fail() reports that place.
+/* Skips blanks and comments. Stops at the beginning of a comment that has no end, so that
+ * the error is reported there.
  */
 void rn_lex_blank(struct rn_litmus_parser *p)
 {

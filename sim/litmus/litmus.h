@@ -10,9 +10,9 @@
  *	[gpu=owner] forbidden (B.gpu0:r0=0)
  *	[mode=ibta] forbidden (B.gpu0:r0=0)
  *
- * The words in brackets are knobs (rocin/pcie.h) that change the mode `typical`, and
- * relaxed=x+y names regions registered with relaxed ordering. rocin-litmus(5) describes
- * the format.
+ * The words in brackets before a verdict are knobs (rocin/pcie.h) that change the mode
+ * `typical`. relaxed=x+y among them names locations that are registered with relaxed
+ * ordering. rocin-litmus(5) describes the format.
  *
  * The structs of a test are plain data without pointers. No allocation, no I/O.
  */
@@ -27,21 +27,22 @@ enum {
 	RN_LITMUS_NODES = 6,
 	RN_LITMUS_LOCATIONS = 16,
 	RN_LITMUS_QPS = 8,
-	RN_LITMUS_CQS = 20, /* number of CQs: two for each QP, and shared CQs */
-	RN_LITMUS_RQS = 12, /* number of receive queues: one for each QP, and SRQs */
+	RN_LITMUS_CQS = 20, /* maximum number of CQs: two for each QP, and shared ones */
+	/* maximum number of receive queues: one for each QP, and SRQs */
+	RN_LITMUS_RQS = 12,
 	RN_LITMUS_THREADS = 8,
-	RN_LITMUS_INSTRS = 24,	/* number of instructions of a thread */
-	RN_LITMUS_OPS = 16,	/* number of work requests of a test */
-	RN_LITMUS_RECVS = 8,	/* number of receives of a test */
-	RN_LITMUS_ELEMENTS = 8, /* number of elements (locations) of a message */
+	RN_LITMUS_INSTRS = 24,	/* maximum number of instructions of a thread */
+	RN_LITMUS_OPS = 16,	/* maximum number of work requests of a test */
+	RN_LITMUS_RECVS = 8,	/* maximum number of receives of a test */
+	RN_LITMUS_ELEMENTS = 8, /* maximum number of elements (locations) of a message */
 	RN_LITMUS_REGS = 16,
 	RN_LITMUS_TERMS = 8,
 	RN_LITMUS_VERDICTS = 48,
 	RN_LITMUS_OBSERVED = 32,
 	RN_LITMUS_NAME = 16,
 	RN_LITMUS_TEXT = 64,
-	/* Stored in a uint8_t field that usually holds an index, to say that it refers
-	 * to nothing.
+	/* Stored in a uint8_t member that usually holds an index: there is no such
+	 * object.
 	 */
 	RN_LITMUS_NONE = 0xff,
 };
@@ -55,7 +56,9 @@ struct rn_litmus_location {
 	 */
 	uint8_t agent;
 	bool relaxed; /* registered with IBV_ACCESS_RELAXED_ORDERING */
-	/* Size in bytes, a multiple of 8; each 8 bytes hold the same number. */
+	/* Size in bytes, a multiple of 8. Each 8 bytes of the location hold the same
+	 * number.
+	 */
 	uint32_t size;
 	uint32_t align;
 	int64_t init;
@@ -64,20 +67,20 @@ struct rn_litmus_location {
 struct rn_litmus_qp {
 	char name[RN_LITMUS_NAME];
 	bool uc;
-	/* Host and NIC of the requester; the NIC as enum rn_agent. */
+	/* @node: host of the requester. @nic: its NIC, as enum rn_agent. */
 	uint8_t node, nic;
 	uint8_t peer, peer_nic; /* host and NIC of the responder */
 	uint8_t send_cq, recv_cq, recv_queue;
-	/* How the program gives work requests to the NIC. is_called: by verbs calls.
-	 * is_rung: it writes WQEs itself and rings the doorbell (instructions bell and
-	 * blue). A test does not do both on one QP.
+	/* How the program gives work requests to the NIC. @is_called: by verbs calls.
+	 * @is_rung: the program writes WQEs itself and rings the doorbell (instructions
+	 * bell and blue). A test does not use both ways on one QP.
 	 */
 	bool is_called, is_rung;
 };
 
 /* A CQ. Each QP has one for sends and one for receives, unless the test defines a CQ that
- * queues share: `cq c: q,p.r` is the CQ of the sends and receives of q, and of the
- * receives of p.
+ * is shared: `cq c: q,p.r' is the CQ of the sends and receives of QP q, and of the
+ * receives of QP p.
  */
 struct rn_litmus_cq {
 	char name[RN_LITMUS_NAME]; /* "q", "q.r" or "c" */
@@ -85,21 +88,21 @@ struct rn_litmus_cq {
 	uint8_t nic;
 };
 
-/* A receive queue. Each QP has one, unless the test has an SRQ: `srq s: q, p'. */
+/* A receive queue. Each QP has one, unless the test defines an SRQ: `srq s: q, p'. */
 struct rn_litmus_rq {
 	char name[RN_LITMUS_NAME]; /* "q" or "s" */
 	uint8_t node;
 	uint8_t nic;
 	bool is_shared;
 	/* The program posts the receives of this queue by doorbells (instruction recv).
-	 * If false, there is a receive for each message from the beginning.
+	 * If false, each message finds a receive that was posted before the test.
 	 */
 	bool is_rung;
 };
 
 /* clang-format off */
-/* Table of work requests: symbol in this file, word in litmus tests, form of what follows
- * the word (form_*() in parse_instr.c), and operation of verbs (RN_WR_*).
+/* Table of work requests: symbol in this file; word in litmus tests; form of the operands
+ * after the word (form_*() in parse_instr.c); operation of verbs (RN_WR_*).
  */
 #define RN_LITMUS_REQUESTS(X)                                \
 	X(WRITE,  "write",  message, RDMA_WRITE)             \
@@ -127,8 +130,9 @@ enum rn_litmus_op {
 	 */
 	RN_LITMUS_BELL,
 	RN_LITMUS_BLUE,
-	RN_LITMUS_POLL, /* waits for a completion of @cq */
-	RN_LITMUS_TRYP, /* sets @reg to 1 if a CQE was there, else 0 */
+	RN_LITMUS_POLL, /* waits until it has taken a completion from @cq */
+	/* polls @cq once: sets @reg to 1 if a CQE was there, to 0 if not */
+	RN_LITMUS_TRYP,
 	RN_LITMUS_LAUNCH,
 	RN_LITMUS_DMA,
 	RN_LITMUS_DMACQE,
@@ -159,8 +163,8 @@ static inline bool rn_litmus_is_work(enum rn_litmus_op op)
 	return op >= RN_LITMUS_WRITE && op < RN_LITMUS_POLL;
 }
 
-/* Returns true if the program announces this work request by a doorbell of its own.
- * Returns false if it posts the request by a verbs call.
+/* Returns true if the program writes the WQE itself and rings a doorbell for it. Returns
+ * false if it posts the request by a verbs call.
  */
 static inline bool rn_litmus_is_rung(enum rn_litmus_op op)
 {
@@ -172,8 +176,8 @@ static inline bool rn_litmus_is_doorbell(enum rn_litmus_op op)
 	return rn_litmus_is_rung(op) || op == RN_LITMUS_RECV;
 }
 
-/* First value that is an address: RN_LITMUS_ADDRESS + i is the address of location i. All
- * numbers of a test are smaller.
+/* First value that stands for an address: RN_LITMUS_ADDRESS + i is the address of
+ * location i. All numbers in a test are smaller.
  */
 #define RN_LITMUS_ADDRESS INT64_C(1000000000000)
 
@@ -241,11 +245,11 @@ struct rn_litmus_thread {
 	struct rn_litmus_instr instr[RN_LITMUS_INSTRS];
 };
 
-/* What a condition can refer to. */
+/* What a condition can compare with a value. */
 enum rn_litmus_what {
 	RN_LITMUS_REGISTER, /* register of a thread that has finished */
 	RN_LITMUS_MEMORY,   /* memory after all TLPs have been performed */
-	RN_LITMUS_DONE,	    /* 1 if the thread has finished */
+	RN_LITMUS_DONE,	    /* whether a thread has finished: 1 or 0 */
 };
 
 struct rn_litmus_observed {
@@ -273,12 +277,12 @@ struct rn_litmus_verdict {
 	uint8_t count;
 	/* The condition is true if all terms are. */
 	struct rn_litmus_term term[RN_LITMUS_TERMS];
-	/* Knobs for which this verdict holds, if it differs from that for mode `typical`;
-	 * text for rn_pcie_parse(). May be empty.
+	/* Knobs for which this verdict holds, if that is not the mode `typical'; text for
+	 * rn_pcie_parse(). May be empty.
 	 */
 	char knobs[RN_LITMUS_TEXT];
-	/* Bit mask of indices: all locations that are registered with relaxed ordering
-	 * for this verdict, those of the whole test included.
+	/* Bit mask of the locations that are registered with relaxed ordering for this
+	 * verdict, including those that are for the whole test.
 	 */
 	uint32_t relaxed;
 	uint32_t line;
@@ -288,11 +292,11 @@ struct rn_litmus_verdict {
 struct rn_litmus_test {
 	char name[RN_LITMUS_TEXT];
 	char about[4 * RN_LITMUS_TEXT];
-	/* Names of the ordering rules on which the verdicts rest, such as "P6 P4 GV1".
-	 * The manual has the rules.
+	/* Names of the ordering rules from which the verdicts follow, such as "P6 P4
+	 * GV1". rocin-litmus(5) explains the rules.
 	 */
 	char rules[RN_LITMUS_TEXT];
-	char opt[RN_LITMUS_TEXT]; /* knobs that all verdicts of the test have */
+	char opt[RN_LITMUS_TEXT]; /* knobs that apply to all verdicts of the test */
 	uint32_t line;
 	uint8_t nodes, locations, qps, cqs, rqs, threads, works, receives, verdicts,
 		observeds;
@@ -310,7 +314,7 @@ struct rn_litmus_test {
 
 struct rn_litmus_parser {
 	const char *text, *at, *end; /* the text of the file, which the caller owns */
-	const char *word;	     /* beginning of the last word */
+	const char *word;	     /* beginning of the last word that was read */
 	uint32_t line, word_line;
 	/* After -EINVAL: the place of the error, and a text that says what was expected
 	 * there.
@@ -324,8 +328,8 @@ void rn_litmus_parser_init(struct rn_litmus_parser *p, const char *text, size_t 
 /**
  * rn_litmus_parse() - Parse the next test of a file
  *
- * Return: 1: @test is set; 0: end of the file; -EINVAL: error, error_line and
- *	   error_column are set, and the function must not be called again.
+ * Return: 1 if @test was filled in; 0 at the end of the file; -EINVAL on an error:
+ *	   error_line and error_column are set, and the function must not be called again.
  */
 int rn_litmus_parse(struct rn_litmus_parser *p, struct rn_litmus_test *test);
 
@@ -361,8 +365,8 @@ void rn_litmus_setup_text(const struct rn_litmus_test *t,
 
 /* ---- Outcomes ---- */
 
-/* A final state: the value of each observed[] of the test. A bit of @absent is set if
- * there is no value, because the thread has not finished.
+/* A final state: the values of all members of observed[] of the test. A bit of @absent is
+ * set if a value does not exist because its thread has not finished.
  */
 struct rn_litmus_outcome {
 	uint32_t absent;
@@ -374,7 +378,7 @@ bool rn_litmus_same_outcome(const struct rn_litmus_test *t,
 			    const struct rn_litmus_outcome *b);
 
 /* Returns true if the condition of @v holds in the final state @outcome. A comparison
- * with an absent value is false, even if it is !=.
+ * with an absent value is false, even if the operator is !=.
  */
 bool rn_litmus_holds(const struct rn_litmus_verdict *v,
 		     const struct rn_litmus_outcome *outcome);
@@ -401,17 +405,18 @@ enum rn_litmus_step_kind {
 	RN_STEP_COMPLETE, /* the completion of a read has arrived */
 };
 
-/* One step of a run, as it is shown to the user. */
+/* One step of a run, for a trace. */
 struct rn_litmus_step {
 	uint8_t kind; /* enum rn_litmus_step_kind */
 	uint8_t node;
-	uint8_t agent; /* agent that makes the step; for a TLP its requester */
+	uint8_t agent; /* agent that makes the step; for a step of a TLP, its requester */
 	/* instruction that caused the step; NONE: no instruction */
 	uint8_t thread, instr;
 	uint8_t loc; /* location that is read or written; NONE: no location */
 	uint8_t tlp_kind, tlp_flags;
 	uint16_t tlp; /* number of the TLP in this run, from 0; or RN_TLP_NONE */
-	/* Queues that the TLP leaves and enters; RN_LIST_COUNT: none. */
+	/* Queues that the TLP leaves and enters; RN_LIST_COUNT: it leaves or enters none.
+	 */
 	uint16_t from, to;
 	/* Number of the first TLP that was overtaken in the queue @from; RN_TLP_NONE:
 	 * none was.

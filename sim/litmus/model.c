@@ -105,8 +105,8 @@ static int64_t perform_atomic(const struct host *host, unsigned work)
 	return old;
 }
 
-/* Performs a read: stores in the model the value that memory has now, and returns it.
- * The agent that reads can use it only when the completion has arrived.
+/* Performs a read: stores the value that memory has now in the model, and returns it. The
+ * agent that reads cannot use the value before the completion has arrived.
  */
 static int64_t perform_read(const struct host *host, const struct rn_tlp *tlp)
 {
@@ -251,9 +251,9 @@ void rn_model_move_tlp(const struct rn_model_run *run, unsigned node, unsigned i
 	rn_fabric_move(rn_model_fabric(run->plan, run->m, node), &ops, &host, index);
 }
 
-/* Returns true if all TLPs of @queue come from one queue of one agent. Then the first
- * TLP of that queue can move on into @queue at once: no other queue feeds @queue, so the
- * order there stays the same.
+/* Returns true if only one queue of one agent leads into @queue. Then the first TLP of
+ * that queue can move on into @queue at once: TLPs from elsewhere cannot come between, so
+ * the order in @queue is the same.
  */
 static bool has_one_source(unsigned queue)
 {
@@ -283,9 +283,9 @@ static bool goes_first(const struct rn_fabric *f, unsigned queue, unsigned index
 	return true;
 }
 
-/* Returns true if the TLP is a CQE for which threads can only wait, because none polls
- * this CQ without waiting (tryp). Its arrival then does no more than let a thread
- * continue.
+/* Returns true if the TLP is a CQE that threads can only wait for: none of them polls
+ * this CQ without waiting (instruction tryp). All that its arrival then does is to let a
+ * thread continue.
  */
 static bool is_awaited_cqe(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -300,8 +300,9 @@ static unsigned qp_of(const struct rn_model_plan *plan, const struct rn_tlp *tlp
 	return plan->work[rn_tag_number(tlp->tag)].qp;
 }
 
-/* Returns true if the TLP is a doorbell of a queue for which only one thread rings. Its
- * arrival then does no more than let the NIC start a work request or fetch a receive.
+/* Returns true if the TLP is a doorbell of a queue whose doorbell only one thread rings.
+ * All that its arrival then does is to let the NIC start a work request or fetch a
+ * receive.
  */
 static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -311,9 +312,9 @@ static bool is_single_doorbell(const struct rn_model_plan *plan, const struct rn
 	       plan->is_posted_by_one[qp_of(plan, tlp)];
 }
 
-/* @tlp is the last completion of a read. Returns true if its arrival does not make the
- * model access memory in the same move. It does if the value that the NIC fetches may be
- * an address in its own memory, which it reads without TLPs.
+/* @tlp is the last completion of a read. Returns true if no memory is accessed in the
+ * move in which it arrives. That would happen if the NIC has fetched an address in its
+ * own memory, which it then reads without TLPs in the same move.
  */
 static bool is_end_silent(const struct rn_model_plan *plan, const struct rn_tlp *tlp)
 {
@@ -338,8 +339,8 @@ static bool is_eager(const struct rn_model_plan *plan, const struct rn_fabric *f
 	return tlp->kind == RN_TLP_COMPLETION && is_end_silent(plan, tlp);
 }
 
-/* Returns the value that a read of @loc through the BAR of a GPU would return. Before
- * such a read, all writes that wait inside the GPU become visible.
+/* Returns the value that a read of @loc through the BAR of a GPU would get now. Such a
+ * read first makes all writes visible that wait inside the GPU.
  */
 static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_fabric *f,
 				unsigned loc)
@@ -367,10 +368,9 @@ static int64_t value_behind_bar(const struct rn_model_run *run, const struct rn_
 	return cell[0];
 }
 
-/* @tlp is a load of the instruction `wait'. Returns true if it would find another value
- * than the one for which the thread waits. Such a load would do nothing but push writes
- * in front of it, which can move by themselves, so the search does not move the load
- * now.
+/* @tlp is a load of the instruction `wait'. Returns true if it would get another value
+ * than the one for which the thread waits. Such a load would only push writes in front of
+ * it, and these can also move by themselves. So the search does not move the load now.
  */
 static bool would_miss(const struct rn_model_run *run, const struct rn_fabric *f,
 		       const struct rn_tlp *tlp)

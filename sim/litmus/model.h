@@ -8,20 +8,21 @@
  *		copied with memcpy()
  *	move	one step of one agent, or of one TLP to its next queue
  *
- * A NIC works as follows. Requester: work requests start in posting order, a fenced one
- * when all READs, atomics, FLUSHes and ATOMIC WRITEs before it are finished. The NIC
- * gathers the bytes of a request with one read per granule, and sends the packets in
- * order. It fetches a work request that a doorbell announced when the request starts: the
- * NIC reads the WQE and follows addresses (an SGE list, the payload) until it finds
- * numbers. Responder: packets are executed in order (with nic.ooo packets of WRITEs in
- * any order). Where the program posts the receives (recv), their WQEs are fetched in
- * order, some time after the doorbell; a SEND or WRITE with immediate takes the next one,
- * and waits for it. For each READ, atomic, FLUSH and ATOMIC WRITE the responder has a
- * context, which makes the accesses to memory. Contexts start in order, but WRITEs that
- * come later may be executed before a context starts. Answers leave in order. Each packet
- * carries one granule.
+ * A NIC as requester: it starts work requests in posting order, a request with a fence
+ * when all READs, atomics, FLUSHes and ATOMIC WRITEs before it have finished. It gathers
+ * the bytes of a request with one read per granule, and sends the packets in order; each
+ * packet carries one granule. If the program has announced a request by a doorbell, the
+ * NIC fetches the request when it starts: reads the WQE, and follows addresses (of an SGE
+ * list, of the payload) until it finds numbers.
  *
- * Threads: none; the caller serialises.
+ * A NIC as responder: it executes packets in order (with nic.ooo, packets of WRITEs in
+ * any order). If the program posts the receives (recv), the NIC fetches their WQEs in
+ * order, some time after the doorbell; a SEND or WRITE with immediate waits for the next
+ * receive and takes it. For each READ, atomic, FLUSH and ATOMIC WRITE the responder has a
+ * context, that is a unit that makes its accesses to memory. Contexts start in order, but
+ * WRITEs that come later may be executed before a context starts. Answers leave in order.
+ *
+ * Threads: there are no locks; the caller must serialise the calls.
  */
 #ifndef RN_LITMUS_MODEL_H
 #define RN_LITMUS_MODEL_H
@@ -31,15 +32,16 @@
 
 enum {
 	RN_MODEL_CELLS = 64,
-	RN_MODEL_PIECES = 16, /* granules of one message */
-	RN_MODEL_FETCHES = 3, /* WQE, SGE list and payload of a work request */
-	RN_MODEL_BUFFER = 8,  /* stores in the store buffer of a CPU */
-	RN_MODEL_TLPS = 96,   /* TLPs in flight in one host */
+	RN_MODEL_PIECES = 16, /* maximum number of granules of one message */
+	/* maximum number of fetches for a work request: WQE, SGE list and payload */
+	RN_MODEL_FETCHES = 3,
+	RN_MODEL_BUFFER = 8, /* maximum number of stores in the store buffer of a CPU */
+	RN_MODEL_TLPS = 96,  /* maximum number of TLPs in flight in one host */
 	RN_MODEL_MOVES = 128,
 };
 
-/* Value of a torn read: the bytes of the location, which became visible granule by
- * granule, did not all belong to the same number.
+/* Value of a torn read: some of the bytes that it got belong to one number and some to
+ * another, because the bytes of the location become visible granule by granule.
  */
 #define RN_MODEL_TORN INT64_C(-999999999)
 
@@ -52,28 +54,30 @@ struct rn_model_cell {
 	uint32_t len;
 };
 
-/* The part of a message that lies in one granule. A member is RN_LITMUS_NONE if there is
- * no cell at that end.
+/* The part of a message that lies in one granule. RN_LITMUS_NONE: the message has no cell
+ * at this end.
  */
 struct rn_model_piece {
 	uint8_t remote, local; /* cells at the responder and at the requester */
 };
 
 struct rn_model_work {
-	uint8_t op; /* enum rn_litmus_op; for the doorbells bell and blue WRITE */
+	uint8_t op; /* enum rn_litmus_op; for the doorbells bell and blue it is WRITE */
 	uint8_t thread, instr, qp;
-	bool is_rung; /* the NIC has to find out from the WQE what to send */
+	bool is_rung; /* the NIC must fetch the WQE to know what to send */
 	bool fence, unsignaled;
-	/* for an atomic: this NIC executes no other atomic on the same bytes */
+	/* for an atomic: the test has no other atomic of this NIC on the same bytes */
 	bool is_alone;
-	/* the message consumes a receive that the program has posted (recv) */
+	/* the message takes a receive that the program posts (recv) */
 	bool takes;
 	uint8_t pieces;
 	struct rn_model_piece piece[RN_MODEL_PIECES];
 };
 
 struct rn_model_doorbell {
-	/* thread, instr, rq: fields of the instruction recv; loc: location of the WQE */
+	/* @thread, @instr, @rq: place and operand of the instruction recv. @loc: location
+	 * of the WQE.
+	 */
 	uint8_t thread, instr, rq, loc;
 };
 
@@ -92,21 +96,21 @@ struct rn_model_plan {
 	bool is_posted_by_one[RN_LITMUS_QPS];
 	struct rn_model_doorbell receive[RN_LITMUS_RECVS];
 	uint8_t recv_stream[RN_LITMUS_RQS];
-	/* For each receive queue. is_fed_by_one: one thread posts all its receives.
-	 * is_taken_by_one: all messages that consume its receives arrive at one QP.
+	/* For each receive queue. @is_fed_by_one: only one thread posts its receives.
+	 * @is_taken_by_one: all messages that take its receives arrive at one QP.
 	 */
 	bool is_fed_by_one[RN_LITMUS_RQS], is_taken_by_one[RN_LITMUS_RQS];
-	/* For each QP: the responder's NIC has no other QP and fetches no receives, and
-	 * only messages arrive at the QP, no READs or atomics.
+	/* For each QP: the NIC of the responder has no other QP and fetches no receives,
+	 * and no READs or atomics arrive at this QP.
 	 */
 	bool is_only_end[RN_LITMUS_QPS];
-	/* For each QP: sending the reads by which the requester fetches a WQE and its
-	 * data has no other effect than that they enter a queue (see rn_is_silent()).
+	/* For each QP: the reads by which the requester fetches a WQE and its data only
+	 * enter a queue when they are issued (see rn_is_silent()).
 	 */
 	bool is_fetch_silent[RN_LITMUS_QPS];
 	bool is_polled_by_one[RN_LITMUS_CQS];
 	bool is_tried[RN_LITMUS_CQS]; /* a thread polls this CQ without waiting */
-	/* Number of times that instructions write to the location. */
+	/* Number of times that instructions of the test write to the location. */
 	uint8_t writes[RN_LITMUS_LOCATIONS];
 	uint32_t tlps; /* number of places for TLPs in each fabric */
 	size_t fabric_at[RN_LITMUS_NODES], size;
@@ -114,14 +118,16 @@ struct rn_model_plan {
 
 /* A store, post or launch in the store buffer of a CPU. */
 struct rn_model_store {
-	/* Number of the instruction; 64 bits wide so that the struct has no padding. */
+	/* Number of the instruction. It has 64 bits so that the struct has no padding,
+	 * whose bytes would enter the digest of a state.
+	 */
 	int64_t instr;
 	int64_t value;
 };
 
 struct rn_model_thread {
 	uint8_t pc, stores;
-	/* @is_waiting: a load has been issued and its value has not come. */
+	/* @is_waiting: a load has been issued, and its value has not arrived. */
 	bool is_started, is_waiting;
 	struct rn_model_store store[RN_MODEL_BUFFER];
 	int64_t loaded;
@@ -132,14 +138,15 @@ struct rn_model_request {
 	bool is_started; /* the requester has started the work request */
 	bool is_serving; /* the responder's context for the request has started */
 	bool is_done;	 /* the requester has the answer */
-	/* The write of an atomic that the NIC performs has been issued. */
+	/* The NIC performs the atomic itself, and has issued its write. */
 	bool is_modified;
 	uint8_t position; /* index in the send queue */
-	uint8_t answered; /* number of pieces of a READ that the requester has got */
-	/* State of the fetches for a work request that a doorbell announced. fetch_loc:
-	 * location that is being read. fetches: number of fetches that have begun. The
-	 * bit mask that follows: cells of the location whose values have arrived; these
-	 * values are in @value until the payload is known.
+	/* number of pieces of a READ that have arrived at the requester */
+	uint8_t answered;
+	/* Fetches for a work request that a doorbell has announced. @fetch_loc: location
+	 * that is being read. @fetches: number of fetches that have begun. @fetched: bit
+	 * mask of the cells of the location whose values have arrived. Until the payload
+	 * is known, these values are in @value.
 	 */
 	uint8_t fetch_loc, fetches;
 	uint16_t fetched;
@@ -147,7 +154,8 @@ struct rn_model_request {
 	 * responder has executed, and that the responder has returned.
 	 */
 	uint16_t gathered, executed, returned;
-	uint8_t taken; /* number of the receive that was consumed, from 1; 0: none */
+	/* number of the receive that the message has taken, from 1; 0: none */
+	uint8_t taken;
 	int64_t value[RN_MODEL_PIECES];
 };
 
@@ -158,7 +166,7 @@ struct rn_model_queue {
 };
 
 struct rn_model_recv_queue {
-	/* Number of receives that a doorbell has announced, number of those whose fetch
+	/* Number of receives that doorbells have announced, number of those whose fetch
 	 * has begun, and number of those that messages have taken.
 	 */
 	uint8_t posted, begun, taken;
@@ -167,23 +175,24 @@ struct rn_model_recv_queue {
 
 struct rn_model_receive {
 	bool is_fetched;
-	/* the location of the buffer, once it is known; NONE: the WQE is invalid */
+	/* location of the buffer, once the WQE was read; NONE: the WQE is invalid */
 	uint8_t buffer;
 	uint16_t fetched; /* bit mask of the cells of the WQE whose values have arrived */
-	/* values of these cells, until all have arrived */
+	/* values of these cells; used until all have arrived */
 	int64_t value[RN_MODEL_PIECES];
 };
 
 struct rn_model_ring {
 	uint8_t issued, consumed;
-	uint32_t arrived; /* bit mask of slots whose CQE has arrived */
+	uint32_t arrived; /* bit mask of the slots of the ring whose CQE has arrived */
 };
 
-/* Only the elements of arrays that the test uses (as many as `threads', `works' ... of
- * the plan say) ever change, so a digest can leave out the others.
+/* The state. Of each array only the elements that the test uses ever change; their number
+ * (`threads', `works' ...) is in the plan. So a digest can leave out the others.
  */
 struct rn_model {
-	bool is_full; /* a fabric had no free place: the test is too large */
+	/* a fabric has had no free place for a TLP: the test is too large */
+	bool is_full;
 	struct rn_model_ring dma[RN_LITMUS_NODES];
 	struct rn_model_ring ring[RN_LITMUS_CQS];
 	struct rn_model_queue qp[RN_LITMUS_QPS];
@@ -199,11 +208,11 @@ enum rn_move_kind {
 	/* A store leaves the store buffer; who: thread, what: index in the buffer. */
 	RN_MOVE_STORE,
 	RN_MOVE_START, /* the next work request starts; who: QP */
-	/* A packet is executed at the responder; who: work request, what: piece. */
+	/* A packet is executed at the responder; @who: work request, @what: piece. */
 	RN_MOVE_EXECUTE,
 	RN_MOVE_SERVE,	/* a context starts at the responder; who: work request */
 	RN_MOVE_MODIFY, /* the NIC's atomic issues its write; who: work request */
-	RN_MOVE_ANSWER, /* an answer is processed at the requester; who: QP */
+	RN_MOVE_ANSWER, /* the requester processes the next answer; who: QP */
 	RN_MOVE_FETCH,	/* the next receive is fetched; who: receive queue */
 	RN_MOVE_TAKE,	/* a message consumes a receive; who: work request */
 	RN_MOVE_TLP,	/* a TLP moves; who: node, what: index */
@@ -219,8 +228,9 @@ struct rn_move {
 	bool is_eager;
 };
 
-/* A function that is called for each step, for traces. @step has no text yet. In a step
- * of a NIC, @step->rule is a verb such as "starts".
+/* A function that is called for each step, so that a trace can be written. @step has no
+ * text yet. If it is a step of a NIC, @step->rule is a verb such as "starts", which
+ * becomes part of the text.
  */
 struct rn_model_watch {
 	void (*step)(void *arg, const struct rn_litmus_step *step,
@@ -233,7 +243,9 @@ struct rn_model_run {
 	const struct rn_model_plan *plan;
 	struct rn_model *m;
 	const struct rn_model_watch *watch; /* called for each step; may be NULL */
-	bool may_spin; /* loads of `wait' may find another value and are then repeated */
+	/* loads of `wait' may get another value than the awaited one; they are repeated
+	 */
+	bool may_spin;
 };
 
 /**

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_internal.h - declarations shared by model.c, model_thread.c, model_nic.c and the
- * code that shows steps.
+/* model_internal.h - declarations shared by the files of the model and explore.c, which
+ * shows its steps.
  */
 #ifndef RN_LITMUS_MODEL_INTERNAL_H
 #define RN_LITMUS_MODEL_INTERNAL_H
 
 #include "model.h"
 
-/* What a TLP is for. rn_tlp.tag holds this, a number, and the number of a piece. The
- * comments say what the two numbers are for each purpose.
+/* What a TLP is for. The tag of a TLP (rn_tlp.tag) contains this, a number and a piece.
+ * The comments say what number and piece are for each purpose.
  */
 enum rn_model_use {
-	/* Write to a location; number: first cell, piece: number of cells. */
+	/* Write to a location; number: its first cell, piece: number of cells. */
 	RN_USE_MEMORY,
 	RN_USE_CQE,    /* write of a CQE; number: CQ, piece: slot */
 	RN_USE_DMACQE, /* write of a DMA engine's CQE; piece: slot */
@@ -23,12 +23,12 @@ enum rn_model_use {
 	 * request, piece.
 	 */
 	RN_USE_SERVE,
-	/* Write of a doorbell for a work request. The number in the tag is that of the
-	 * work request. The value is the WQE, if the doorbell brings it along.
+	/* Write of a doorbell for a work request; number: work request. The value that
+	 * the TLP writes is the WQE, if the doorbell carries one.
 	 */
 	RN_USE_DOORBELL,
-	/* read of a WQE and of the data that the WQE names; number: work request, piece:
-	 * cell of the location
+	/* Read of a WQE, or of data to which the WQE points; number: work request, piece:
+	 * cell of the location.
 	 */
 	RN_USE_FETCH,
 	RN_USE_ATOMIC, /* PCIe AtomicOp, or the atomic of a NIC; number: work request */
@@ -37,8 +37,8 @@ enum rn_model_use {
 	RN_USE_RECV_FETCH,
 };
 
-/* Returns the tag of a TLP. @thread and @instr: the instruction that caused it, which
- * traces show.
+/* Returns the tag of a TLP. @thread and @instr name the instruction that has caused the
+ * TLP, for traces.
  */
 static inline uint64_t rn_model_tag(enum rn_model_use use, unsigned number,
 				    unsigned piece, unsigned thread, unsigned instr)
@@ -72,7 +72,7 @@ static inline unsigned rn_tag_instr(uint64_t tag)
 	return tag & 0xff;
 }
 
-/* List of moves found so far. */
+/* The list of moves that are possible in a state, while it is being made. */
 struct rn_moves {
 	struct rn_move *list;
 	unsigned count;
@@ -125,10 +125,10 @@ static inline uint16_t rn_all_pieces(const struct rn_model_work *work)
 	return (uint16_t)((1u << work->pieces) - 1);
 }
 
-/* Returns true if a read from agent @from to agent @to only enters a queue when it is
- * issued, and reads memory in a later move. The search can then issue it at once without
- * losing a final state: in its queue it blocks no other TLP, and fewer writes are in
- * front of it than if it were issued later.
+/* Returns true if issuing a read of agent @from to agent @to only puts it into a queue,
+ * so that it reads memory in a later move. The search can then issue it at once without
+ * losing a final state: in its queue the read blocks no other TLP, and it has fewer
+ * writes in front of it than if it were issued later.
  */
 static inline bool rn_is_silent(const struct rn_model_plan *plan, unsigned from,
 				unsigned to)
@@ -155,17 +155,19 @@ int64_t rn_model_read_location(const struct rn_model_run *run, unsigned loc);
 /* ---- Threads (model_thread.c) ---- */
 void rn_model_thread_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_instr(const struct rn_model_run *run, unsigned thread);
-/* Lets a store leave the store buffer; @index: its place there. */
+/* Lets a store leave the store buffer of a thread. @index: its place in the buffer. */
 void rn_model_do_store(const struct rn_model_run *run, unsigned thread, unsigned index);
-/* Notes that the completion of the thread's load has come. */
+/* Called when the completion of the thread's load has arrived. */
 void rn_model_end_load(const struct rn_model_run *run, unsigned thread);
-/* Returns true if @value is the value for which the thread's instruction `wait' waits. */
+/* Returns true if @value is the one for which the instruction `wait' of the thread waits.
+ */
 bool rn_model_is_awaited(const struct rn_model_run *run, unsigned thread, int64_t value);
 
 /* ---- The NIC (model_nic.c) ---- */
 void rn_model_post(const struct rn_model_run *run, unsigned work);
-/* Called when a read by which the NIC fetches a work request has completed: its value is
- * in rn_model_request.value[@cell]. Continues with the fetch or the request.
+/* Called when a read by which the NIC fetches a work request has completed. Its value is
+ * in rn_model_request.value[@cell]. Continues with the fetch or, after its end, with the
+ * request.
  */
 void rn_model_fetched(const struct rn_model_run *run, unsigned work, unsigned cell);
 void rn_model_nic_moves(const struct rn_model_run *run, struct rn_moves *to);
@@ -189,20 +191,20 @@ void rn_model_receive_fetched(const struct rn_model_run *run, unsigned receive,
 void rn_model_recv_moves(const struct rn_model_run *run, struct rn_moves *to);
 void rn_model_do_fetch(const struct rn_model_run *run, unsigned rq);
 void rn_model_do_take(const struct rn_model_run *run, unsigned work);
-/* Returns true if the message has taken a receive, and the WQE of that receive is valid,
- * so that the message can be written to a buffer.
+/* Returns true if the message has taken a receive whose WQE is valid, so that the message
+ * can be written to a buffer.
  */
 bool rn_model_has_receive(const struct rn_model_run *run, unsigned work);
-/* Returns the cell at the responder that a piece of a message is written to or read from.
- * For a SEND the cell lies in the buffer of a receive, so it is known only when the SEND
- * has taken a receive.
+/* Returns the cell at the responder to which a piece of a message is written, or from
+ * which it is read. For a SEND this cell is in the buffer of a receive, so it is known
+ * only when the SEND has taken one.
  */
 unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 			      unsigned piece);
 
-/* Returns the number of the piece with which a message consumes its receive. For a SEND
- * this is the first piece, because it needs the buffer of the receive. For a WRITE with
- * immediate it is the last piece, because only its end is reported by the receive.
+/* Returns the number of the piece with which a message takes its receive. A SEND takes it
+ * with its first piece, because the piece needs the buffer. A WRITE with immediate takes
+ * it with its last piece, because the receive only reports the end of the message.
  */
 static inline unsigned rn_taking_piece(const struct rn_model_work *work)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_nic.c - what a NIC of the model may do next. The requester sends the packets of
- * work requests, takes answers, and writes CQEs. The responder executes the packets, and
- * serves READs and atomics, each of which has a context there, as resources permit.
+/* model_nic.c - the moves of a NIC of the model. As requester, it sends the packets of
+ * work requests, processes the answers, and writes CQEs. As responder, it executes the
+ * packets, and serves READs, atomics, FLUSHes and ATOMIC WRITEs: each of these has a
+ * context, a unit that makes its accesses to memory (model.h).
  */
 #include <string.h>
 
@@ -10,8 +11,8 @@
 /* ---- Acknowledgements and responses at the requester, and its CQEs ---- */
 
 /* Returns true if the payload writes of @work and of all messages before it on the QP
- * have arrived. With ack=placed, the responder acknowledges @work only then. A write
- * that has entered a GPU counts as arrived.
+ * have arrived. A write that has entered a GPU counts as arrived. With the knob
+ * ack=placed, the responder acknowledges @work only then.
  */
 static bool is_placed(const struct rn_model_run *run, unsigned work)
 {
@@ -43,8 +44,8 @@ static bool is_returned(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->returned == rn_all_pieces(rn_work(run, work));
 }
 
-/* Returns true if the responder has issued all memory accesses of the READ, atomic,
- * FLUSH or ATOMIC WRITE @work. Its write may still be in flight.
+/* Returns true if the responder has issued all memory accesses of @work, a READ, atomic,
+ * FLUSH or ATOMIC WRITE. A write among them may still be in flight.
  */
 static bool is_served(const struct rn_model_run *run, unsigned work)
 {
@@ -52,9 +53,9 @@ static bool is_served(const struct rn_model_run *run, unsigned work)
 	       (!is_by_nic(run, work) || rn_request(run, work)->is_modified);
 }
 
-/* Returns true if the responder has done enough of @work for the requester to get an
- * answer (or, on a UC QP, if all bytes are sent), so that the requester can make its
- * next step with it.
+/* Returns true if the requester can process an answer to @work: the responder has done
+ * enough of the request to send one. On a UC QP, which gets no answers, returns true if
+ * all bytes have been sent.
  */
 static bool is_answerable(const struct rn_model_run *run, unsigned work)
 {
@@ -91,9 +92,10 @@ static bool is_path_free(const struct rn_model_run *run, unsigned node, unsigned
 	return true;
 }
 
-/* Returns true if the search loses no final state when the requester processes the
- * answer to @work at once. This is so if that writes no result to memory, and either no
- * CQE, or a CQE that no write delays and that no thread looks for without waiting.
+/* Returns true if the search loses no final state when the requester processes the answer
+ * to @work at once. This is so if the requester then writes no result to memory, and
+ * writes either no CQE, or one that no other write delays and for which threads can only
+ * wait.
  */
 static bool is_eager(const struct rn_model_run *run, unsigned work)
 {
@@ -105,8 +107,8 @@ static bool is_eager(const struct rn_model_run *run, unsigned work)
 		return false;
 	if (w->unsignaled)
 		return true;
-	/* With the knob place=any the CQE enters a queue of its own and leaves it by a
-	 * separate move.
+	/* With the knob place=any the CQE first enters a queue of its own. Leaving that
+	 * queue is a move by itself.
 	 */
 	if (run->plan->setup.knobs.place == RN_PLACE_ANY)
 		return true;
@@ -148,7 +150,7 @@ static void write_result(const struct rn_model_run *run, unsigned work, unsigned
 		run->m->qp[w->qp].is_broken = true;
 }
 
-/* Reports to the trace that a NIC does something for a work request. @does: a verb. */
+/* Reports to the trace what a NIC does for a work request. @does: a verb that says it. */
 static void tell_nic(const struct rn_model_run *run, unsigned node, unsigned nic,
 		     unsigned work, const char *does)
 {
@@ -181,8 +183,8 @@ static void issue_cqe(const struct rn_model_run *run, unsigned node, unsigned ni
 	rn_model_issue(run, node, &tlp);
 }
 
-/* Processes the next answer at the requester. Answers come in posting order, and the
- * last answer of a request ends it, so CQEs are issued in posting order as well.
+/* Processes the next answer at the requester. Answers arrive in posting order, and the
+ * last answer to a request completes it, so CQEs are issued in posting order, too.
  */
 void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 {
@@ -209,8 +211,8 @@ void rn_model_do_answer(const struct rn_model_run *run, unsigned qp)
 /* ---- Contexts of READs, atomics, FLUSH and ATOMIC WRITE at the responder ---- */
 
 /* Returns true if another atomic that this NIC executes has locked the word that @work
- * accesses. It locks the word when it reads it, and unlocks it when its write is issued
- * or, with nic.queues=perqp, when the write has left the queue of its QP.
+ * accesses. An atomic locks the word when it reads it. It unlocks the word when its write
+ * is issued or, with nic.queues=perqp, when the write has left the queue of its QP.
  */
 static bool is_locked(const struct rn_model_run *run, unsigned work)
 {
@@ -240,18 +242,19 @@ static bool is_locked(const struct rn_model_run *run, unsigned work)
 	return false;
 }
 
-/* Progress of the READs, atomics, FLUSHes and ATOMIC WRITEs that precede a given one on
- * the same QP, at the responder: all of them are finished; all atomics among them are.
+/* What the responder has done for the READs, atomics, FLUSHes and ATOMIC WRITEs that
+ * precede a given one on the same QP. @all_served: it has finished all of them.
+ * @atomics_served: it has finished the atomics among them.
  */
 struct before {
 	bool all_served, atomics_served;
 };
 
-/* Returns true if the responder may execute this request now. An ATOMIC WRITE waits
- * until the responder has finished all READs, atomics, FLUSHes and ATOMIC WRITEs before
- * it; so does a READ with rr=serial, while a pipelined READ waits for none. An atomic
- * and a FLUSH wait for the atomics before them. For a FLUSH the reason is that it
- * flushes what they wrote.
+/* Returns true if the responder may execute this request now. An ATOMIC WRITE waits until
+ * the responder has finished all READs, atomics, FLUSHes and ATOMIC WRITEs before it. So
+ * does a READ with the knob rr=serial; a pipelined READ does not wait. An atomic and a
+ * FLUSH wait for the atomics before them; the FLUSH must also flush what these have
+ * written.
  */
 static bool may_serve(const struct rn_model_run *run, unsigned work,
 		      const struct before *before)
@@ -314,8 +317,8 @@ static void serve_next(const struct rn_model_run *run, unsigned qp, struct rn_mo
 	}
 }
 
-/* Returns a TLP for one piece. Its sender is the requester's NIC if @use is
- * RN_USE_GATHER, otherwise the responder's.
+/* Returns a TLP for one piece of a work request. The requester's NIC sends it if @use is
+ * RN_USE_GATHER, otherwise the responder's NIC.
  */
 static struct rn_tlp piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind kind,
 			       enum rn_model_use use, unsigned work, unsigned piece)
@@ -335,7 +338,7 @@ static struct rn_tlp piece_tlp(const struct rn_model_run *run, enum rn_tlp_kind 
 	return tlp;
 }
 
-/* Issues a TLP; if there is no route, the QP stops. */
+/* Issues a TLP for a work request. If there is no route, the QP stops. */
 static void issue_piece(const struct rn_model_run *run, unsigned work, unsigned node,
 			struct rn_tlp *tlp)
 {
@@ -390,8 +393,8 @@ void rn_model_do_serve(const struct rn_model_run *run, unsigned work)
 	}
 }
 
-/* Returns true if the atomic @work writes to the word, in which it has found @old. A
- * compare and swap whose comparison has failed does not write.
+/* Returns true if the atomic @work, which has found the value @old in the word, writes to
+ * the word. A compare and swap whose comparison fails does not.
  */
 static bool has_matched(const struct rn_model_run *run, unsigned work, int64_t old)
 {
@@ -423,7 +426,7 @@ static void serve_moves(const struct rn_model_run *run, struct rn_moves *to)
 }
 
 /* Performs the second half of an atomic that the NIC executes as a read and a write:
- * issues the write, or only ends the atomic if the comparison has failed.
+ * issues the write. If the comparison has failed, only ends the atomic.
  */
 void rn_model_do_modify(const struct rn_model_run *run, unsigned work)
 {
@@ -483,8 +486,8 @@ static void fetch_location(const struct rn_model_run *run, unsigned work, unsign
 	}
 }
 
-/* Returns true if @value is the address of a location that the NIC of the requester can
- * reach.
+/* Returns true if @value is the address of a location in the same host as the requester's
+ * NIC, which can read it.
  */
 static bool is_reachable(const struct rn_model_run *run, unsigned work, int64_t value)
 {
@@ -494,11 +497,11 @@ static bool is_reachable(const struct rn_model_run *run, unsigned work, int64_t 
 	       rn_qp(run, rn_work(run, work)->qp)->node;
 }
 
-/* Uses the @count values that the NIC has got by a fetch for @work. If all are the same
- * address, the NIC fetches what is there. If they are the payload, the request uses them.
- * Other values are no valid WQE: the request then never gets its bytes, so neither it nor
- * any request behind it proceeds. The requests before it complete, since completions come
- * in posting order (rule V4).
+/* Called with the @count values that the NIC has got by a fetch for @work. If they are
+ * all the same address, the NIC fetches what is there. If they are the payload, the
+ * request uses them. Otherwise the WQE is invalid: the request never gets its bytes, so
+ * neither this request nor any later one of the QP continues. Earlier requests complete,
+ * because completions come in posting order (rule V4).
  */
 static void use_fetched(const struct rn_model_run *run, unsigned work, unsigned count)
 {
@@ -641,8 +644,9 @@ static bool is_executed(const struct rn_model_run *run, unsigned work)
 	return rn_request(run, work)->executed == all;
 }
 
-/* Returns true if the packet is written to a queue that only this QP uses. Then the
- * search can execute the packet early, because that changes no order.
+/* Returns true if the payload of the packet is written to a queue that only this QP uses.
+ * Then the search can execute the packet at once, because the order in that queue is the
+ * same whenever that happens.
  */
 static bool is_execute_eager(const struct rn_model_run *run,
 			     const struct rn_model_work *w, unsigned piece)
@@ -659,8 +663,8 @@ static bool is_execute_eager(const struct rn_model_run *run,
 	return !(is_last && run->plan->is_tried[qp->recv_cq]);
 }
 
-/* Returns true if the responder may execute this packet before earlier ones. It may not
- * overtake a packet that writes the same bytes, unless the location is relaxed.
+/* Returns true if the responder may execute this packet before earlier packets. It must
+ * not do so if an earlier packet writes the same bytes, unless the location is relaxed.
  */
 static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 				  unsigned piece)
@@ -688,9 +692,9 @@ static bool is_overtaking_allowed(const struct rn_model_run *run, unsigned work,
 }
 
 /* Adds the moves that execute those packets of one work request that may be executed now.
- * @in_order is true if all packets of earlier requests have been executed. Packets leave
- * the requester in order, each after its bytes were gathered. A packet that needs a
- * receive waits for one.
+ * @in_order: all packets of earlier requests have been executed. A packet can be executed
+ * only after the requester has sent it; it sends packets in order, each when the bytes
+ * were gathered. A packet that needs a receive waits until there is one.
  */
 static void packet_moves(const struct rn_model_run *run, unsigned work, bool in_order,
 			 struct rn_moves *to)
@@ -729,9 +733,9 @@ static void execute_moves(const struct rn_model_run *run, unsigned qp,
 			continue;
 		packet_moves(run, q->work[i], in_order, to);
 		in_order = false;
-		/* A message without a receive is refused by an RNR NAK, and all packets
-		 * behind it are refused, too. They are sent again, and a WRITE must not
-		 * be placed twice.
+		/* If there is no receive for a message, an RNR NAK refuses it and all
+		 * packets behind it, which are then sent again. So packets behind such a
+		 * message must not be executed now: a WRITE must not be executed twice.
 		 */
 		if (!rn_is_any_order(run) || (rn_work(run, q->work[i])->takes &&
 					      !rn_model_has_receive(run, q->work[i])))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_recv.c - receive queues to which the program posts receives itself (recv): the
- * NIC fetches their WQEs, and messages take the receives.
+/* model_recv.c - receive queues to which the program posts receives itself (instruction
+ * recv): the NIC fetches the WQEs of the receives, and messages take the receives.
  *
- * A receive WQE is the address of a buffer. The NIC fetches the WQEs of a queue in the
- * order in which their doorbells arrived, one after the other, at any time after that:
- * NICs may fetch in advance, or only when a message needs a receive. A message takes the
- * next receive of its queue when the packet that needs it is processed; messages of
- * several queue pairs take receives from one SRQ. A WQE that is not the address of a
- * buffer is consumed as well, and its message then never completes.
+ * A receive WQE is the address of a buffer. The NIC fetches the WQEs of a queue one after
+ * the other, in the order in which their doorbells have arrived. It may fetch a WQE in
+ * advance, or only when a message needs a receive. A message takes the next receive of
+ * its queue when the packet that needs it is processed; messages of several queue pairs
+ * take receives from one SRQ. If a message takes a WQE that is not the address of a
+ * buffer, the message never completes.
  */
 #include "model_internal.h"
 
@@ -37,8 +37,8 @@ void rn_model_post_receive(const struct rn_model_run *run, unsigned receive)
 	q->receive[q->posted++] = (uint8_t)receive;
 }
 
-/* If the first @count values of the fetched WQE are all the address of one location, and
- * that is in the memory of the NIC's host, returns the location. Otherwise returns NONE.
+/* If the first @count values of the fetched WQE are all the address of the same location,
+ * and this location is in the NIC's host, returns the location. Otherwise returns NONE.
  */
 static unsigned buffer_at(const struct rn_model_run *run, unsigned receive,
 			  unsigned count)
@@ -79,8 +79,8 @@ static bool may_fetch(const struct rn_model_run *run, unsigned rq)
 	       (q->begun == 0 || run->m->receive[q->receive[q->begun - 1]].is_fetched);
 }
 
-/* Returns true if the search can issue the reads of the next WQE at once, because they
- * do no more than enter a queue (rn_is_silent()).
+/* Returns true if the search can issue the reads of the next WQE at once, because issuing
+ * them only puts them into a queue (rn_is_silent()).
  */
 static bool is_fetch_eager(const struct rn_model_run *run, unsigned rq)
 {
@@ -137,9 +137,8 @@ unsigned rn_model_remote_cell(const struct rn_model_run *run, unsigned work,
 	       piece;
 }
 
-/* Returns true if the responder has executed all packets that come before the one with
- * which @work consumes a receive. @position is the position of the work request in its
- * queue.
+/* Returns true if the responder has executed all packets before the one with which @work
+ * takes a receive. @position: position of the work request in its queue.
  */
 static bool is_first_in_order(const struct rn_model_run *run,
 			      const struct rn_model_queue *q, unsigned position)
@@ -157,7 +156,7 @@ static bool is_first_in_order(const struct rn_model_run *run,
 	return (rn_request(run, q->work[position])->executed & own) == own;
 }
 
-/* Returns true if the requester has sent the packet with which a message consumes its
+/* Returns true if the requester has sent the packet with which the message takes its
  * receive.
  */
 static bool has_left(const struct rn_model_run *run, unsigned work)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* model_thread.c - threads of the state machine: CPUs with a store buffer, GPUs and DMA
- * engines; what their instructions do, and which moves they have.
+/* model_thread.c - threads of the state machine (CPUs with a store buffer, GPUs and DMA
+ * engines): what their instructions do, and which moves they can make.
  */
 #include <string.h>
 
@@ -145,8 +145,8 @@ static void launch(const struct rn_model_run *run, unsigned thread, unsigned ins
 	rn_model_issue(run, code->node, &tlp);
 }
 
-/* Issues the TLP of a doorbell: a write of the CPU to the NIC. For the instruction blue
- * (BlueFlame) it carries the WQE @value; for bell and recv it carries none.
+/* Issues the TLP of a doorbell, a write of the CPU to the NIC. With the instruction blue
+ * (BlueFlame) the TLP carries the WQE @value; with bell and recv it carries none.
  */
 static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		 int64_t value)
@@ -170,9 +170,9 @@ static void ring(const struct rn_model_run *run, unsigned thread, unsigned instr
 	rn_model_issue(run, code_of(run, thread)->node, &tlp);
 }
 
-/* Called when the entry of an instruction leaves the store buffer: makes the store
- * visible outside the CPU, posts the work request, rings the doorbell or launches the
- * GPU's thread.
+/* Called when the entry of an instruction leaves the store buffer. Depending on the
+ * instruction, makes the store visible outside the CPU, posts the work request, rings the
+ * doorbell, or launches the GPU's thread.
  */
 static void let_out(const struct rn_model_run *run, unsigned thread, unsigned instr,
 		    int64_t value)
@@ -206,8 +206,8 @@ void rn_model_do_store(const struct rn_model_run *run, unsigned thread, unsigned
 	let_out(run, thread, (unsigned)store.instr, store.value);
 }
 
-/* Copies inline data when the work request is posted, because the NIC does not read the
- * data later.
+/* Called when a work request is posted: copies its inline data, which the NIC does not
+ * read later.
  */
 static void take_inline(const struct rn_model_run *run, unsigned thread,
 			const struct rn_litmus_instr *in)
@@ -219,7 +219,7 @@ static void take_inline(const struct rn_model_run *run, unsigned thread,
 	    rn_litmus_is_atomic(in->op))
 		return;
 	for (unsigned i = 0; i < in->count; i++) {
-		/* A buffer of a posted receive is one word long. */
+		/* The buffer of a receive that the program posts is one word long. */
 		unsigned cells = in->dst[i] == RN_LITMUS_NONE
 					 ? 1
 					 : run->plan->cell_count[in->dst[i]];
@@ -345,9 +345,9 @@ static bool is_fenced(const struct rn_model_run *run, unsigned thread)
 	return true;
 }
 
-/* Returns true if the location, once it has the value for which the thread waits, never
- * changes again. Otherwise the instruction `wait' may miss the value, like any loop of
- * loads.
+/* Returns true if the location never changes again once it has the value for which the
+ * thread waits. If it may change, the instruction `wait' may miss the value, as any loop
+ * of loads may.
  */
 static bool is_lasting(const struct rn_model_run *run, unsigned thread, unsigned loc)
 {
@@ -440,9 +440,10 @@ static bool is_same_place(const struct rn_litmus_instr *a,
 	return !is_call(a->op) && !is_call(b->op) && a->loc == b->loc;
 }
 
-/* Returns true if the store @later may leave the store buffer before @earlier. A verbs
- * call or a launch contains a store fence before it writes the doorbell. BlueFlame
- * registers are mapped write-combining, so no processor orders writes to them.
+/* Returns true if the store @later may leave the store buffer before the store @earlier.
+ * A verbs call or a launch may not: it has a store fence before it writes the doorbell. A
+ * write to a BlueFlame register may, because such registers are mapped write-combining,
+ * and no processor orders these writes.
  */
 static bool may_leave_before(const struct rn_model_run *run,
 			     const struct rn_litmus_instr *later,

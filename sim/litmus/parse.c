@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* parse.c - parses a litmus file, test by test: header, setup in braces,
+/* parse.c - parses a litmus file, one test after the other: header, setup in braces,
  * program, verdicts.
  */
 #include <errno.h>
@@ -47,7 +47,7 @@ static bool parse_extent(struct rn_litmus_parser *p, struct rn_litmus_location *
 	}
 }
 
-/* Parses `x@B.host=0'; the name and the @ have been parsed. */
+/* Parses the rest of `x@B.host=0'; the name and the @ have been read. */
 static bool parse_location(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 			   const char *name)
 {
@@ -105,7 +105,7 @@ static uint8_t add_rq(struct rn_litmus_test *t, const char *name, uint8_t node,
 	return t->rqs++;
 }
 
-/* Parses `q: A.nic0->B.nic0 uc'; the name and the colon have been parsed. */
+/* Parses the rest of `q: A.nic0->B.nic0 uc'; the name and the colon have been read. */
 static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 		     const char *name)
 {
@@ -133,8 +133,8 @@ static bool parse_qp(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	return true;
 }
 
-/* Parses the name of a QP and copies it to @name. Returns the QP, or NULL after it has
- * set an error message.
+/* Parses the name of a QP and copies it to @name. Returns the QP. Returns NULL if there
+ * is none of this name; then the error is set.
  */
 static struct rn_litmus_qp *parse_qp_name(struct rn_litmus_parser *p,
 					  struct rn_litmus_test *t,
@@ -286,7 +286,7 @@ static bool parse_item(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_fail(p, "'@' of a location or ':' of a QP");
 }
 
-/* Checks the knobs of the test. This is done after all locations are known, because the
+/* Checks the knobs of the whole test. Called when all locations are known, because the
  * knob relaxed= names locations.
  */
 static bool check_opt(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
@@ -302,8 +302,8 @@ static bool check_opt(struct rn_litmus_parser *p, const struct rn_litmus_test *t
 	return rn_lex_fail_name(p, "knobs", err);
 }
 
-/* Sets *@number to the index of @what among the values that the test observes. Adds @what
- * if it is not there.
+/* Sets *@number to the index of @what in observed[], the values that the test observes.
+ * Adds @what if it is not there.
  */
 static bool observe(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 		    const struct rn_litmus_observed *what, uint8_t *number)
@@ -320,7 +320,9 @@ static bool observe(struct rn_litmus_parser *p, struct rn_litmus_test *t,
 	return true;
 }
 
-/* Parses a register such as r0, or `done', of a thread. */
+/* Parses what follows the name of a thread: a colon, and a register such as r0, or
+ * `done'.
+ */
 static bool parse_of_thread(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 			    struct rn_litmus_observed *what, struct rn_text *name)
 {
@@ -399,8 +401,8 @@ static bool parse_condition(struct rn_litmus_parser *p, struct rn_litmus_test *t
 	       rn_lex_char(p, ')');
 }
 
-/* Parses the knobs in brackets before a verdict, and keeps their text in @v. Checks the
- * knobs, and stores the locations that relaxed= names.
+/* Parses the knobs in brackets before a verdict, checks them, and stores their text and
+ * the locations that relaxed= names in @v.
  */
 static bool parse_knobs(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 			struct rn_litmus_verdict *v)
@@ -575,8 +577,8 @@ static bool parse_row(struct rn_litmus_parser *p, struct rn_litmus_test *t)
 	return rn_lex_char(p, ';');
 }
 
-/* Checks that a SEND can get a receive: either the program posts receives (recv), or
- * there is one from the beginning, whose buffer the SEND names.
+/* Checks that a SEND can get a receive: either the program posts receives (recv), or one
+ * is posted before the test, and the SEND names its buffer.
  */
 static bool check_send(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 		       const struct rn_litmus_instr *in)

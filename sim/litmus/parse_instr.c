@@ -15,7 +15,7 @@ struct cell {
 
 /* ---- Parsers of single operands ---- */
 
-/* Parses a location that this thread can load and store, that is one of its host. */
+/* Parses a location that this thread can load and store: one of the same host. */
 static bool own_location(struct cell *c)
 {
 	if (!rn_lex_location(c->p, c->t, &c->in->loc))
@@ -202,8 +202,8 @@ static bool form_message(struct cell *c)
 	       sources(c, qp_in(c)->node, true) && suffixes(c);
 }
 
-/* Parses a SEND. Its destination is either the name of a buffer, for which a receive is
- * then posted before the test begins, or _ if the program posts a receive itself.
+/* Parses a SEND. Its destination is `_' if the program posts receives itself. Otherwise
+ * it is the name of a buffer, for which a receive is posted before the test.
  */
 static bool form_send(struct cell *c)
 {
@@ -273,7 +273,9 @@ static bool form_word(struct cell *c)
 	return arrow(c) && sources(c, qp_in(c)->node, true) && suffixes(c);
 }
 
-/* Parses what both doorbells begin with: the QP and one remote location. */
+/* Parses the operands that both doorbells (bell, blue) begin with: the QP and one remote
+ * location.
+ */
 static bool bell_head(struct cell *c)
 {
 	if (!qp_of_thread(c) || !location_of(c, qp_in(c)->peer, &c->in->dst[0]))
@@ -301,7 +303,9 @@ static bool is_uc_fed(const struct cell *c)
 	return false;
 }
 
-/* Parses the doorbell of a receive queue: its name, and where the WQE is. */
+/* Parses the operands of the doorbell of a receive queue: name of the queue, and location
+ * of the WQE.
+ */
 static bool form_recv(struct cell *c)
 {
 	char name[RN_LITMUS_NAME];
@@ -421,9 +425,9 @@ static const struct form *find_form(const char *name)
 	return NULL;
 }
 
-/* Notes in struct rn_litmus_qp whether the program posts work requests to this QP by
- * verbs calls or rings its doorbell itself. A test that does both is an error, because a
- * verbs call and the program would write the same send queue.
+/* Notes in struct rn_litmus_qp how the program gives this work request to the NIC: by a
+ * verbs call, or by a doorbell that it rings itself. If a test does both on one QP, that
+ * is an error, because the verbs call and the program would write to the same send queue.
  */
 static bool note_way(struct cell *c)
 {

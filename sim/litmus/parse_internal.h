@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* parse_internal.h - declarations shared by the files of the litmus parser.
  *
- * A function of type bool that returns false has set the error in struct
- * rn_litmus_parser. The exceptions are rn_lex_try_*(): there, false says only that the
- * text does not come next, and no error is set.
+ * If a function of type bool returns false, it has set the error in struct
+ * rn_litmus_parser. Only rn_lex_try_*() set no error: they return false if the text does
+ * not come next.
  */
 #ifndef RN_LITMUS_PARSE_INTERNAL_H
 #define RN_LITMUS_PARSE_INTERNAL_H
@@ -12,16 +12,16 @@
 
 /* ---- Words (lex.c) ---- */
 void rn_lex_blank(struct rn_litmus_parser *p);
-/* Sets the error: the text goes on otherwise than expected. @expected names what should
- * come next. Returns false.
+/* Sets the error that the next word is not what it must be. @expected: what it must be.
+ * Returns false.
  */
 bool rn_lex_fail(struct rn_litmus_parser *p, const char *expected);
-/* Sets the error: the last word that was read is wrong. @expected names what should be
- * there. Returns false.
+/* Sets the error that the last word that was read is wrong. @expected: what should be in
+ * its place. Returns false.
  */
 bool rn_lex_refuse(struct rn_litmus_parser *p, const char *expected);
-/* Sets the error "NAME: SENTENCE", where @name and @sentence are these parts, at the
- * last word that was read. Returns false.
+/* Sets the error "NAME: SENTENCE" for the last word that was read. @name and @sentence:
+ * the two parts of the text. Returns false.
  */
 bool rn_lex_fail_name(struct rn_litmus_parser *p, const char *name, const char *sentence);
 bool rn_lex_try_char(struct rn_litmus_parser *p, char c);
@@ -36,8 +36,8 @@ bool rn_lex_number(struct rn_litmus_parser *p, int64_t *number);
 /* Reads a register or a number. */
 bool rn_lex_value(struct rn_litmus_parser *p, struct rn_litmus_value *value);
 bool rn_lex_register(struct rn_litmus_parser *p, uint8_t *reg);
-/* A piece of text that ends at one of the characters @stops. @what names it in error
- * messages.
+/* A piece of text that ends before one of the characters @stops. @what: name of the piece
+ * in error messages.
  */
 struct rn_lex_text {
 	const char *what, *stops;
@@ -47,8 +47,8 @@ struct rn_lex_text {
  */
 bool rn_lex_raw(struct rn_litmus_parser *p, const struct rn_lex_text *text, char *buf,
 		size_t len);
-/* Copies [@from, @to) to @buf, without comments, and with one blank in place of several.
- * Returns the length; if that is @len or more, the text did not fit.
+/* Copies the text [@from, @to) to @buf, leaving out comments and replacing several blanks
+ * by one. Returns the length; if that is @len or more, the text did not fit.
  */
 size_t rn_lex_fold(const char *from, const char *to, char *buf, size_t len);
 /* Checks that @used characters and a NUL fit into @len bytes. @what names the text in the
@@ -71,7 +71,9 @@ bool rn_lex_location(struct rn_litmus_parser *p, const struct rn_litmus_test *t,
 		     uint8_t *loc);
 /* Reads the name of a thread: "A.cpu", "A.gpu0.1". */
 bool rn_lex_thread_name(struct rn_litmus_parser *p, char *name, size_t len);
-/* Reads `node.agent' and adds the node if it is new. */
+/* Reads `node.agent', the name of a host and of an agent in it. Adds the host to the test
+ * if it is new.
+ */
 bool rn_lex_place(struct rn_litmus_parser *p, struct rn_litmus_test *t, uint8_t *node,
 		  char *agent, size_t len);
 

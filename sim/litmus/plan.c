@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* plan.c - computes what a test and its knobs determine before it runs. */
+/* plan.c - computes the plan of a test: what the test and its knobs determine before it
+ * runs.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "model_internal.h"
 
 enum {
-	PAGE = 4096, /* bytes; each location has a page of its own */
+	PAGE = 4096, /* bytes; each location begins in another page */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -14,9 +16,9 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Divides a location into cells, one for each granule. Its address is aligned as the
- * test says and no better, so that granule boundaries cut the location as often as
- * possible.
+/* Divides a location into cells, one for each granule. The address of the location has
+ * the alignment that the test demands and no higher one, so that granule boundaries
+ * divide the location into as many cells as possible.
  */
 static int plan_location(struct rn_model_plan *plan, unsigned loc)
 {
@@ -56,7 +58,9 @@ static int add_piece(struct rn_model_work *work, unsigned remote, unsigned local
 	return 0;
 }
 
-/* Adds the pieces of one element: a piece for each granule of the remote location. */
+/* Adds the pieces of one element of a message: one for each granule of the remote
+ * location.
+ */
 static int add_element(const struct rn_model_plan *plan, struct rn_model_work *work,
 		       unsigned remote, unsigned local)
 {
@@ -76,7 +80,8 @@ static int add_element(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
-/* Adds the pieces of a FLUSH: one read for each memory (host, GPU or NIC) that it names.
+/* Adds the pieces of a FLUSH: one read for each memory (host, GPU or NIC) in which it
+ * names a location.
  */
 static int plan_flush(const struct rn_model_plan *plan, struct rn_model_work *work,
 		      const struct rn_litmus_instr *in)
@@ -123,9 +128,8 @@ static int plan_pieces(const struct rn_model_plan *plan, struct rn_model_work *w
 	return 0;
 }
 
-/* Returns true if the array rn_model_request.value has room for all cells of any
- * location. A WQE may contain the address of each of them, and the NIC reads what is
- * there.
+/* Returns true if the cells of each location fit into the array rn_model_request.value. A
+ * WQE may contain the address of any location, and then the NIC reads all of its cells.
  */
 static bool can_fetch(const struct rn_model_plan *plan)
 {
@@ -199,8 +203,8 @@ static unsigned ends_of_nic(const struct rn_litmus_test *t, unsigned node, unsig
 	return ends;
 }
 
-/* Returns true if the test has a receive queue of this NIC to which the program posts
- * receives itself.
+/* Returns true if the program itself posts receives (recv) to a receive queue of this
+ * NIC.
  */
 static bool is_fed(const struct rn_litmus_test *t, unsigned node, unsigned nic)
 {
@@ -210,7 +214,7 @@ static bool is_fed(const struct rn_litmus_test *t, unsigned node, unsigned nic)
 	return false;
 }
 
-/* Returns true if the test has a location in the memory of this NIC. */
+/* Returns true if a location of the test is in the memory of this NIC. */
 static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsigned nic)
 {
 	for (unsigned i = 0; i < t->locations; i++)
@@ -220,8 +224,8 @@ static bool is_device_used(const struct rn_litmus_test *t, unsigned node, unsign
 }
 
 /* Fills in what the plan says about receive queues. A NIC reads the WQEs of a QP's
- * receive queue in the stream of that QP. An SRQ belongs to no QP, so it gets a stream
- * of its own. @streams: the number of streams of each NIC, which this increases.
+ * receive queue in the stream of that QP. An SRQ belongs to several QPs, so it gets
+ * another stream. @streams: number of streams of each NIC, which is updated.
  */
 static void plan_recv_queues(struct rn_model_plan *plan,
 			     uint8_t streams[RN_LITMUS_NODES][RN_AGENT_COUNT])
@@ -316,8 +320,8 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 	}
 	for (unsigned i = 0; i < in->count; i++)
 		count_write(plan, in->dst[i]);
-	/* The SEND goes into the buffer of some posted receive. So it may write any
-	 * location at the peer, and counts as a write to each.
+	/* This SEND goes into the buffer of a receive that the program posts, which may
+	 * be any location of the peer. So it counts as a write to each of them.
 	 */
 	if (in->op == RN_LITMUS_SEND && in->dst[0] == RN_LITMUS_NONE)
 		for (unsigned i = 0; i < plan->test->locations; i++)
@@ -325,9 +329,9 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 				count_write(plan, i);
 }
 
-/* Returns the maximum number of TLPs that can be in flight: two for each granule
- * (gathered and written), CQEs at both ends, doorbells and the fetches that they cause,
- * and the loads and stores of threads.
+/* Returns the maximum number of TLPs that can be in flight. Each granule of a message can
+ * have two (the read of the requester and the write of the responder); to these come CQEs
+ * at both ends, doorbells and the fetches after them, and loads and stores of threads.
  */
 static uint32_t tlps_needed(const struct rn_model_plan *plan)
 {

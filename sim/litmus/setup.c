@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* setup.c - names in a test, knobs of a run, and outcomes as text. */
+/* setup.c - lookup of the names in a test, knobs for a run, and outcomes as text. */
 #include <errno.h>
 #include <string.h>
 
@@ -192,8 +192,8 @@ static int read_relaxed(const struct rn_litmus_test *t, const char *list, uint32
 	return 0;
 }
 
-/* Splits @words at commas: adds the locations of relaxed= to @relaxed, and appends all
- * other words to @rest.
+/* Splits @words at commas. Adds the locations that relaxed= names to @relaxed, and
+ * appends all other words to @rest.
  */
 static int split(const struct rn_litmus_test *t, const char *words, struct rn_text *rest,
 		 uint32_t *relaxed, char *err, size_t err_len)
