@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* calls.c - converts those lines of a scenario that stand for calls of the program into
- * arguments of verbs.
+/* calls.c - fills in the arguments of verbs for those lines of a scenario that stand for
+ * calls of the program.
  */
 #include "calls.h"
 
@@ -10,8 +10,8 @@
 #include "scenario.h"
 
 enum {
-	/* Receive N gets the memory at offset (N - 1) * RECV_ROOM of region r, unless
-	 * the line says otherwise.
+	/* Unless the line says otherwise, receive N gets the memory at offset (N - 1) *
+	 * RECV_ROOM of region r.
 	 */
 	RECV_ROOM = 4096,
 };
@@ -85,7 +85,8 @@ struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 	};
 }
 
-/* Returns the RN_ATTR_* flags that modify needs to bring a QP of this type to state @to.
+/* Returns the RN_ATTR_* flags with which rn_qp_modify() must be called to bring a QP of
+ * this type to state @to.
  */
 static uint32_t step_mask(enum rn_qp_type type, enum rn_qp_state to)
 {
@@ -155,8 +156,8 @@ struct rn_scn_line rn_scene_revived(const struct rn_scn_object *o,
 	return line;
 }
 
-/* Returns the SGE of a request of @len bytes: at the address that line @l gives, or at
- * @offset in region @mr if it gives none.
+/* Returns the SGE of a request of @len bytes. Its address is the one that line @l gives.
+ * If the line gives none, it is @offset in region @mr.
  */
 static struct rn_sge sge_of(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			    uint64_t len, unsigned mr, uint64_t offset)

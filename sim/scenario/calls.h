@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* calls.h - converts those lines of a scenario that stand for calls of the program into
- * arguments of verbs.
+/* calls.h - fills in the arguments of verbs for those lines of a scenario that stand for
+ * calls of the program.
  */
 #ifndef RN_SCENE_CALLS_H
 #define RN_SCENE_CALLS_H
@@ -15,13 +15,13 @@ struct rn_scene_send {
 	struct rn_av av;
 };
 
-/* Returns the ACK timeout code (5 bits) that line @l gives for a queue pair, increased
- * by @n->slower. Code 0, no timeout, stays 0.
+/* Returns the ACK timeout code (5 bits) that line @l gives for a queue pair, plus
+ * @n->slower. Code 0 means that there is no timeout, and stays 0.
  */
 uint8_t rn_scene_timeout(const struct rn_scene_names *n, const struct rn_scn_line *l);
 
-/* Returns the attributes that the declaration of a queue pair, or a line `modify`, gives.
- * Attributes that it does not give get usual values.
+/* Returns the attributes that the declaration of a queue pair, or a line `modify', gives.
+ * Attributes that the line does not give have their usual values.
  */
 struct rn_qp_attr rn_scene_attr(const struct rn_scene_names *n,
 				const struct rn_scn_line *l);
@@ -32,7 +32,7 @@ uint32_t rn_scene_attr_mask(const struct rn_scn_line *l);
 /**
  * rn_scene_bring_up() - Bring a queue pair from RESET to @attr.state by way of INIT, RTR
  * and RTS
- * @modify:	Function that changes queue pair @qp as ibv_modify_qp() does
+ * @modify:	Function that modifies queue pair @qp, as ibv_modify_qp() does
  *
  * Return: 0, or the first error that @modify returned.
  */
@@ -41,8 +41,8 @@ int rn_scene_bring_up(enum rn_qp_type type, struct rn_qp_attr attr, unsigned qp,
 				    uint32_t mask),
 		      void *ctx);
 
-/* Returns the declaration of a queue pair as a line `revive` (@l) changes it: fields
- * that @l gives replace those of the declaration.
+/* Returns the declaration of a queue pair, in which the fields that @l, a line `revive',
+ * gives replace those of the declaration.
  */
 struct rn_scn_line rn_scene_revived(const struct rn_scn_object *o,
 				    const struct rn_scn_line *l);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* describe.c - writes lines of a scenario, and what the device did instead, as text. */
+/* describe.c - writes lines of a scenario, and the packets of the device, as text for
+ * error messages.
+ */
 #include <errno.h>
 
 #include "describe.h"
@@ -72,8 +74,8 @@ void rn_describe_packet(const struct rn_scn_line *l, rn_scn_set fields, char *bu
 	describe(name ? name : "unknown opcode", l, fields, buf, size);
 }
 
-/* Leaves out fields that have the same value in every CM message, and empty private
- * data.
+/* Does not write fields that have the same value in every CM message, nor private data
+ * that is empty.
  */
 void rn_describe_mad(const struct rn_scn_line *l, rn_scn_set fields, char *buf,
 		     size_t size)

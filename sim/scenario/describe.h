@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* describe.h - writes lines of a scenario, and what the device did instead, as text. */
+/* describe.h - writes lines of a scenario, and the packets of the device, as text for
+ * error messages.
+ */
 #ifndef RN_DESCRIBE_H
 #define RN_DESCRIBE_H
 

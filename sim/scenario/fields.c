@@ -307,7 +307,7 @@ static const struct rn_scn_word gids[] = {
 #define V(verb) (UINT64_C(1) << RN_SCN_##verb)
 #define WIRE (V(INJECT) | V(PACKET))
 #define MAD (V(MAD_IN) | V(MAD_OUT))
-/* verbs that call the connection manager and pass parameters of the program's QP */
+/* verbs that call the connection manager and pass it parameters of the program's QP */
 #define OFFER (V(CONNECT) | V(ACCEPT) | V(ANSWER))
 #define CM_CALLS                                                           \
 	(OFFER | V(LISTEN) | V(UNLISTEN) | V(READY) | V(REJECT) | V(MRA) | \

@@ -166,8 +166,8 @@ static struct rn_flow flow_of(const struct rn_scene_names *n, const struct rn_sc
 	};
 }
 
-/* Completes the packet of line @l. @p: address behind its last byte. Sets the addresses
- * and the ICRC, and damages the packet if the line asks for that.
+/* Completes the packet of line @l, whose last byte is before @p: sets the addresses and
+ * the ICRC, and damages the packet if the line says so.
  */
 static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		 struct rn_scene_packet *out, uint8_t *p)
@@ -182,7 +182,7 @@ static void seal(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		rn_icrc_seal(&out->flow, (uint16_t)rn_scn_get(l, RN_F_ID, 0), out->bytes,
 			     out->len);
 	else
-		/* there is no BTH, so no value of the ICRC would be correct */
+		/* without a BTH, no value of the ICRC is correct */
 		rn_put_le32(p, 0);
 	if (rn_scn_has(l, RN_F_BAD_ICRC))
 		p[3] ^= 1;
@@ -337,8 +337,8 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 	put(l, RN_F_TOS, p->flow.tclass);
 	put(l, RN_F_SPORT, p->flow.sport);
 	put_flag(l, RN_F_SE, bth.solicited);
-	/* In a packet with an AETH, the field `ack` says that the AETH is an ACK. In
-	 * others, it is the AckReq bit.
+	/* In a packet with an AETH, the field `ack' says that the AETH is an ACK. In
+	 * other packets, it is the AckReq bit.
 	 */
 	put_flag(l, RN_F_ACK, bth.ack_req && !(op->flags & RN_OP_AETH));
 	put_flag(l, RN_F_FECN, bth.fecn);
@@ -350,10 +350,6 @@ int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 		       : 0;
 }
 
-/* Returns the set of fields in which the packet must agree with the line: those that the
- * line gives, and the length. If a line about a packet with an AETH gives none of nak,
- * rnr and syndrome, it expects an ACK, and that is compared, too.
- */
 /* Returns the set of fields in which the packet must agree with the line: those that the
  * line gives, the length, and the syndrome if the packet has an AETH (without a
  * syndrome, the line expects an ACK).
@@ -375,8 +371,8 @@ static uint64_t wanted_value(const struct rn_scene_names *n, const struct rn_scn
 			     enum rn_scn_field f)
 {
 	if (!rn_scn_has(l, f))
-		/* Two fields are compared although the line does not give them: `ack`,
-		 * which must be 1 then, and `len`, which must be 0.
+		/* `ack' and `len' are compared even if the line does not give them. Then
+		 * `ack' must be 1, and `len' must be 0.
 		 */
 		return f == RN_F_ACK;
 	return rn_scene_value(n, l, f);
@@ -394,8 +390,8 @@ struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
 }
 
 /* ---------------------------------------------------------- layouts of CM messages */
-/* Values in messages of the peer. The layouts below are from IBTA Vol 1, 13.4.2 (header),
- * 12.6 and 12.7 (messages).
+/* Values in messages of the peer. The layouts below follow IBTA Vol 1, 13.4.2 (MAD
+ * header), 12.6 and 12.7 (messages).
  */
 enum {
 	PEER_QPN = 0x91,
@@ -405,7 +401,7 @@ enum {
 	BY_DEVICE = 1,
 };
 
-/* GUID of the peer in run 0; those of the next runs are each 0x100 higher. */
+/* GUID of the peer in run 0; it is 0x100 higher in each further run. */
 #define PEER_GUID UINT64_C(0x0200000000000099)
 #define PEER_TID UINT64_C(0x7e57000000000000)
 
@@ -417,8 +413,8 @@ struct place {
 	uint16_t bit, width;
 };
 
-/* Where a field is, by byte and bit within the message behind the MAD header, as the
- * tables of chapter 12 count.
+/* The place of a field, given by its byte and bit within the message behind the MAD
+ * header, as in the tables of IBTA Vol 1, chapter 12.
  */
 #define AT(byte, bit, width, field)                                          \
 	{                                                                    \
@@ -609,9 +605,9 @@ static uint64_t which_gid(const struct rn_scene_names *n, const uint8_t *raw)
 	return RN_SCN_GID_UNKNOWN;
 }
 
-/* Returns the transaction ID of the message of line @l, which @by sends, if the message
- * is an answer: it repeats that of the message that it answers. Returns 0 if that is not
- * known, or if the message begins a transaction.
+/* Called for the message of line @l, which @by sends. If the message is an answer,
+ * returns its transaction ID, which is that of the message that it answers. Returns 0 if
+ * the message begins a transaction, or if the ID is not known.
  */
 static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_scn_line *l,
 			    unsigned by)
@@ -630,7 +626,7 @@ static uint64_t transaction(const struct rn_scene_conn *conn, const struct rn_sc
 
 /* -------------------------------------------------------- encoding of CM messages */
 /* Returns the value that field @f of the message of line @l gets if the line does not
- * give it: the value of a correct peer.
+ * give it: the value that a correct peer would send.
  */
 static uint64_t usual(const struct rn_scn_object *o, const struct rn_scene_conn *conn,
 		      const struct rn_scn_line *l, enum rn_scn_field f)
@@ -695,7 +691,9 @@ static void put_places(uint8_t *mad, const struct place *at,
 	}
 }
 
-/* Writes the path record of a message: the path between the two addresses of the line. */
+/* Writes the path record of a message, for the path between the two addresses that the
+ * line gives.
+ */
 static void put_path(uint8_t *mad, const struct rn_scene_names *n, const struct layout *m,
 		     const struct rn_scn_line *l)
 {
@@ -808,7 +806,9 @@ bool rn_scene_is_mad(const struct rn_scene_packet *p)
 	       !rn_bth_parse(&bth, p->bytes, p->bytes + p->len) && bth.dest_qpn == 1;
 }
 
-/* Returns the MAD of a packet, or NULL if the packet is none that queue pair 1 sends. */
+/* Returns the MAD of a packet. Returns NULL if the packet is not one that queue pair 1
+ * sends.
+ */
 static const uint8_t *unpack(const struct rn_scene_packet *p)
 {
 	const uint8_t *deth_at = p->bytes + RN_BTH_LEN, *mad = deth_at + RN_DETH_LEN;
@@ -867,7 +867,9 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 
 	w.given &= ~(RN_F_BIT(RN_F_AGAIN) | RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_TO));
 	if (rn_scn_has(l, RN_F_AGAIN))
-		/* an exact repetition must equal the earlier message in all bytes */
+		/* in an exact repetition, all bytes must equal those of the earlier
+		 * message
+		 */
 		return w;
 	want(&w, RN_F_BASE, RN_MAD_BASE_VERSION);
 	want(&w, RN_F_CLASS, RN_MAD_CLASS_CM);
@@ -876,8 +878,8 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 	want(&w, RN_F_PRIVATE, 0);
 	if (find_place(m->places, RN_F_REMOTE))
 		want(&w, RN_F_REMOTE, rn_scene_peer_id(conn->run, l->subject));
-	/* A REJ is not checked for the sender's ID, because a request may be rejected
-	 * before the sender has an ID.
+	/* The sender's ID in a REJ is not compared, because the sender may reject a
+	 * request before it has an ID.
 	 */
 	if (conn->device_id && l->opcode != RN_CM_REJ &&
 	    find_place(m->places, RN_F_LOCAL))

@@ -2,9 +2,9 @@
 /* packet.h - encodes packets of a scenario from the fields of a line, and decodes packets
  * into fields.
  *
- * packet.c has its own table of where the fields of a CM message are, and does not use
- * that of the device under test. So a test notices when the device puts a field in a
- * wrong place.
+ * packet.c has its own table of the places of fields in a CM message, and does not use
+ * that of Rocin's connection manager. So a test notices if the connection manager puts a
+ * field in a wrong place.
  */
 #ifndef RN_SCENE_PACKET_H
 #define RN_SCENE_PACKET_H
@@ -21,17 +21,19 @@ struct rn_scene_names {
 	struct rn_gid device, peer, other, group; /* addresses, all IPv4 or all IPv6 */
 	uint32_t ifindex;
 	uint32_t qpn[RN_SCN_QPS]; /* QPNs of the device under test */
-	uint32_t peer_qpn;	  /* QPN to which the device sends */
-	/* R_Keys of the regions and memory windows, and L_Keys of the regions. They are
-	 * stored separately, because on many devices they differ, or one of them is 0.
+	uint32_t peer_qpn;	  /* QPN of the peer, to which the device sends */
+	/* @rkey: R_Keys of the regions and memory windows. @lkey: L_Keys of the regions.
+	 * Both are stored, because on many devices the two keys of a region differ, or
+	 * one of them is 0.
 	 */
 	uint32_t rkey[RN_SCN_MRS], lkey[RN_SCN_MRS];
 	uint32_t srqn[RN_SCN_SRQS]; /* numbers of the SRQs of the device */
 	uint64_t va[RN_SCN_MRS];    /* first address of each region, as peers give it */
-	/* Added to all ACK timeout codes: not 0 in a second run with slower timers. */
+	/* Added to all ACK timeout codes. Not 0 in a second run, which has slower timers.
+	 */
 	uint8_t slower;
-	/* Number of the run, below RN_SCENE_RUNS. It is in the communication IDs and the
-	 * GUID of the peer, so that a live device does not take the peer for that of an
+	/* Number of the run, below RN_SCENE_RUNS. The communication IDs and the GUID of
+	 * the peer depend on it. So a live device does not take the peer for that of an
 	 * earlier run, whose connections may still be in time-wait.
 	 */
 	uint32_t run;
@@ -57,8 +59,8 @@ static inline uint8_t rn_scene_fill(unsigned mr, uint64_t i)
 	return (uint8_t)(i * 7 + (i >> 8) + (uint64_t)mr * 31);
 }
 
-/* Returns the number for which field @f of line @l stands. The field is an address, a
- * key, or the name of an SRQ.
+/* Returns the number that field @f of line @l stands for. The field is an address, a key,
+ * or the name of an SRQ.
  */
 uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			enum rn_scn_field f);
@@ -67,9 +69,9 @@ uint64_t rn_scene_value(const struct rn_scene_names *n, const struct rn_scn_line
 uint8_t rn_scene_content(const struct rn_scene_names *n, const struct rn_scn_line *l,
 			 uint32_t i);
 
-/* Makes the packet that line @l (`<`: a packet that arrives at the device) describes,
- * including its ICRC and faults. Fields that the line does not give get the value that a
- * correct peer would use.
+/* Makes the packet that line @l (`<': it arrives at the device) describes, including its
+ * ICRC and its faults. Fields that the line does not give get the values that a correct
+ * peer would send.
  */
 void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l,
 		     struct rn_scene_packet *out);
@@ -85,8 +87,8 @@ void rn_scene_encode(const struct rn_scene_names *n, const struct rn_scn_line *l
 int rn_scene_decode(const struct rn_scene_packet *p, struct rn_scn_line *l,
 		    const uint8_t **payload);
 
-/* Returns line @l (`>`: a packet that the device must send) with the values of its
- * fields as numbers, and with the fields added that it implies.
+/* Returns line @l (`>': a packet that the device must send) with the values of its fields
+ * as numbers, and with those fields added that the line implies.
  */
 struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
 				   const struct rn_scn_line *l);
@@ -95,12 +97,12 @@ struct rn_scn_line rn_scene_wanted(const struct rn_scene_names *n,
 enum {
 	RN_SCENE_MAD_KINDS = RN_CM_APR - RN_CM_REQ + 1,
 	RN_SCENE_RUNS = 1 << 20,
-	/* Communication ID of the first connection in run 0. Those of a run follow each
-	 * other, and the next run has the next ones.
+	/* Communication ID of the first connection in run 0. The IDs of one run are
+	 * consecutive; the next run has the IDs after them.
 	 */
 	RN_SCENE_PEER_ID = 0x0a000001,
-	/* What the program on the device offers, unless a line says otherwise: number of
-	 * its queue pair of the first connection, responder resources, initiator depth,
+	/* What the program on the device offers unless a line says otherwise: number of
+	 * the queue pair of its first connection, responder resources, initiator depth,
 	 * retry counts.
 	 */
 	RN_SCENE_CM_QPN = 0x31,
@@ -110,16 +112,16 @@ enum {
 	RN_SCENE_CM_RNR_RETRY = 6,
 };
 
-/* What the peer and the device have sent on a connection so far. Later packets of the
- * connection depend on it.
+/* What the peer and the device have sent on a connection so far, on which later messages
+ * of the connection depend.
  */
 struct rn_scene_conn {
 	uint32_t run;	    /* rn_scene_names.run */
 	uint32_t device_id; /* the device's communication ID; 0: not known yet */
 	uint32_t device_qpn;
 	uint32_t said; /* number of messages that the peer has sent on the connection */
-	/* The last message of each kind, or zeros: [0] sent by the peer, [1] sent by
-	 * the device.
+	/* The last message of each kind; zeros: there was none. [0] sent by the peer, [1]
+	 * sent by the device.
 	 */
 	uint8_t last[2][RN_SCENE_MAD_KINDS][RN_MAD_LEN];
 };
@@ -144,15 +146,15 @@ uint64_t rn_scene_service(const struct rn_scn_object *conn);
 /* Writes the letters of a field RN_F_PRIVATE, up to eight, to @out, followed by zeros. */
 void rn_scene_letters(uint64_t value, uint8_t out[8]);
 
-/* Returns the letters in @len bytes of private data, in the form of field RN_F_PRIVATE.
- * Returns UINT64_MAX if the data has other bytes than up to eight letters and zeros
- * behind them.
+/* Returns the letters that are in @len bytes of private data, in the form of field
+ * RN_F_PRIVATE. Returns UINT64_MAX if the data is not up to eight letters followed by
+ * zeros.
  */
 uint64_t rn_scene_letters_of(const uint8_t *data, uint32_t len);
 
-/* Makes the packet with the CM message that line @l (`<`: a packet that arrives at the
- * device) describes, and stores the message in @conn. Fields that the line does not give
- * get the value that a correct peer would use.
+/* Makes the packet with the CM message that line @l (`<': it arrives at the device)
+ * describes, and stores the message in @conn. Fields that the line does not give get the
+ * values that a correct peer would send.
  */
 void rn_scene_mad_encode(const struct rn_scene_names *n, const struct rn_scn_object *o,
 			 struct rn_scene_conn *conn, const struct rn_scn_line *l,
@@ -174,13 +176,13 @@ const uint8_t *rn_scene_mad_decode(const struct rn_scene_names *n,
 				   const struct rn_scene_packet *p,
 				   struct rn_scn_line *l);
 
-/* Returns line @l (`>`: a packet that the device must send) with the fields added that
- * each message of connection @conn must have.
+/* Returns line @l (`>': a packet that the device must send) with those fields added that
+ * every message of connection @conn must have.
  */
 struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 				       const struct rn_scn_line *l);
 
-/* Notes in @conn that the device has sent this message. */
+/* Stores in @conn that the device has sent this message. */
 void rn_scene_mad_note(struct rn_scene_conn *conn, const struct rn_scn_line *came,
 		       const uint8_t *mad);
 

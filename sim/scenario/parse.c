@@ -112,8 +112,8 @@ static const struct {
 	uint64_t ns;
 } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
 
-/* Parses a time such as "0", "5us", "1.5ms" or "2T" (2 ACK timeouts). At most nine
- * digits are allowed before the point, and nine behind it. Does not accept sums such as
+/* Parses a time such as "0", "5us", "1.5ms" or "2T" (2 ACK timeouts). At most nine digits
+ * are allowed before the point, and nine behind it. Does not accept sums such as
  * "2T+5us".
  */
 static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
@@ -150,8 +150,8 @@ static bool parse_duration(struct rn_token word, struct rn_scn_time *time)
 	return false;
 }
 
-/* Stores an error: its place is @word in the line (the end of the line if @word is
- * empty), its text is @sentence and @more. Returns false.
+/* Stores an error. Its place is @word in the line, or the end of the line if @word is
+ * empty. Its text is @sentence and @more. Returns false.
  */
 static bool refuse(const struct line_tokens *w, struct rn_token word,
 		   const char *sentence, const char *more)
@@ -173,8 +173,8 @@ static bool refuse(const struct line_tokens *w, struct rn_token word,
 }
 
 /* --------------------------------------------------------------- fields of a line */
-/* Looks up the word of @len bytes at @at in a table, and sets *@value to the value of
- * the word. Returns false if the table does not have it.
+/* Looks up the word of @len bytes at @at in a table, and sets *@value to its value.
+ * Returns false if the word is not in the table.
  */
 static bool find_word(const struct rn_scn_word *table, const char *at, size_t len,
 		      uint64_t *value)
@@ -219,8 +219,8 @@ static bool parse_address(struct parser *p, struct line_tokens *w, struct rn_scn
 	return true;
 }
 
-/* Parses a key: the name of a region such as "m" stands for its key, "m^1" for its key
- * with bit 0 inverted; or a number.
+/* Parses a key: the name of a region such as "m" (its key), "m^1" (its key with bit 0
+ * inverted), or a number.
  */
 static bool parse_region(struct parser *p, struct line_tokens *w, struct rn_scn_line *l,
 			 enum rn_scn_field f)
@@ -332,8 +332,8 @@ static bool parse_field(struct parser *p, struct line_tokens *w, struct rn_scn_l
 }
 
 /* Returns the field of @verb to which @word, the next word of the line, belongs;
- * RN_F_COUNT: none. @word is the name of the field or, for a field that is written
- * without its name, the value; *@bare is true then.
+ * RN_F_COUNT: there is none. @word is the name of the field or, if the field is written
+ * without its name, the value. *@bare: out, true in the second case.
  */
 static enum rn_scn_field find_field(struct rn_token word, enum rn_scn_verb verb,
 				    bool *bare)
@@ -441,8 +441,8 @@ static struct rn_scn_object *declare_object(struct line_tokens *w,
 	return &o[(*count)++];
 }
 
-/* Parses the fields of the declaration of @o. If a later line declares the object again,
- * its fields replace the earlier ones.
+/* Parses the fields of the declaration of @o. If the object has been declared before, the
+ * fields of this line replace those of the earlier one.
  */
 static bool parse_object_fields(struct parser *p, struct line_tokens *w,
 				struct rn_scn_object *o, enum rn_scn_verb verb)
@@ -555,8 +555,8 @@ static bool parse_named(struct line_tokens *w, struct rn_scn_line *l,
 	return true;
 }
 
-/* Parses the name of a QP. If lines of the kind of @l allow an SRQ, the name of an SRQ is
- * accepted, too.
+/* Parses the name of a QP. If a line with the verb of @l may be about an SRQ, the name of
+ * an SRQ is accepted, too.
  */
 static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_line *l)
 {
@@ -571,8 +571,8 @@ static bool parse_queue(struct parser *p, struct line_tokens *w, struct rn_scn_l
 			 : parse_object(w, s->qp, s->qps, &l->subject, "a queue pair");
 }
 
-/* Some verbs have another meaning, and another number, in a line about a connection.
- * Returns that number, or @verb itself if the meaning is the same.
+/* Some words stand for another verb in a line about a connection. Returns the verb for
+ * which the word of @verb stands in such a line; @verb itself if it is the same.
  */
 static enum rn_scn_verb about_connection(enum rn_scn_verb verb)
 {
@@ -707,10 +707,10 @@ static bool parse_line(struct parser *p, struct line_tokens *w, bool timed)
 /* ------------------------------------------------------------------- the file */
 typedef bool parse_fn(struct parser *p, struct line_tokens *w);
 
-/* Calls @parse for each line of @text that has a word before its comment. If @text is the
- * whole file, @number is 0, and the first line goes to parse_rules() instead. If @text is
- * that of a built-in setup, @number is the line of the file that names the setup, and
- * errors are reported for that line.
+/* Calls @parse for each line of @text that has a word before its comment. @number: 0 if
+ * @text is the whole file; then parse_rules() is called for the first line instead. If
+ * @text is that of a built-in setup, @number is the line of the file that names the
+ * setup, and errors are reported for that line.
  */
 static bool parse_lines(struct parser *p, const char *text, size_t len, uint32_t number,
 			parse_fn *parse)

@@ -10,17 +10,18 @@
  * The first line names the rules that the file tests and states them in one sentence. A
  * declaration makes an object of the device under test: `mr NAME`, `mw NAME`, `srq NAME`,
  * `qp N TYPE`; `device WORD` sets a property of the device; `setup NAME` stands for
- * several declarations. A timed line does or expects something at a time that is counted
- * from the line before. A packet with `<` arrives at the device, a packet with `>` leaves
- * the device. The scenario must expect all packets, completions and events of the device.
+ * several declarations. A timed line does or expects something at a time, which counts
+ * from the time of the line before. A packet with `<` arrives at the device, a packet
+ * with `>` leaves the device. The scenario must expect all packets, completions and
+ * events of the device.
  *
  * `conn NAME` is a connection between a program on the device and the peer, made by
  * messages of the connection manager (CM). A line may name a connection instead of a
  * queue pair; its packets are then CM messages and its events are CM events.
  *
- * Every line consists of a verb, the object that it is about, and fields, that is
- * words with a value. The table in fields.c says which fields a verb may have. scene.h
- * runs scenarios.
+ * Every line consists of a verb, the object that the line is about, and fields (words
+ * with a value). The table in fields.c says which fields a verb may have. scene.h runs
+ * scenarios.
  *
  * Threads: any; the only state is the caller's. No allocation.
  */
@@ -38,18 +39,18 @@ enum {
 	RN_SCN_CONNS = 4,
 	RN_SCN_LINES = 200, /* maximum number of timed lines */
 	RN_SCN_RULES = 8,
-	RN_SCN_NAME = 24, /* bytes of a name, including the terminating NUL */
+	RN_SCN_NAME = 24, /* size of a name in bytes, including the terminating NUL */
 };
 
 /* What a line does. */
 enum rn_scn_verb {
-	RN_SCN_QP, /* this and the next four verbs are declarations */
+	RN_SCN_QP, /* this verb and the next four are declarations */
 	RN_SCN_MR,
 	RN_SCN_MW,
 	RN_SCN_SRQ,
 	RN_SCN_CONN,
-	/* The following verbs are calls of the program. A call that has the field `error`
-	 * must fail.
+	/* This verb and the following ones are calls of the program. A call whose line
+	 * has the field `error' must fail.
 	 */
 	RN_SCN_POST,
 	RN_SCN_RECV,
@@ -63,7 +64,9 @@ enum rn_scn_verb {
 	RN_SCN_GO,
 	RN_SCN_JOIN, /* attaches the QP to the scenario's multicast group */
 	RN_SCN_LEAVE,
-	/* from here on, calls about a connection; each is a function of cm.h */
+	/* this verb and the following ones are calls about a connection; each is a
+	 * function of cm.h
+	 */
 	RN_SCN_LISTEN,
 	RN_SCN_UNLISTEN,
 	RN_SCN_CONNECT,
@@ -76,7 +79,7 @@ enum rn_scn_verb {
 	RN_SCN_CLOSE,
 	RN_SCN_OFFER_PATH,
 	RN_SCN_ANSWER_PATH,
-	RN_SCN_ASK, /* looks up a datagram service (SIDR REQ) */
+	RN_SCN_ASK, /* asks for a datagram service of the peer (SIDR REQ) */
 	RN_SCN_ANSWER,
 	RN_SCN_INJECT, /* `<`: a packet arrives at the device */
 	RN_SCN_PACKET, /* `>`: a packet leaves the device */
@@ -87,8 +90,8 @@ enum rn_scn_verb {
 	RN_SCN_QUERY,
 	RN_SCN_CHECK,
 	RN_SCN_COUNT,
-	/* Verbs in lines about a connection. They are written with the words of the verbs
-	 * above.
+	/* Verbs of lines about a connection. In the file they are written like verbs
+	 * above, which have these meanings in such lines.
 	 */
 	RN_SCN_MAD_IN,
 	RN_SCN_MAD_OUT,
@@ -101,8 +104,8 @@ enum rn_scn_verb {
 	RN_SCN_VERBS
 };
 
-/* The fields of lines, in groups by how their values are written. fields.c says which
- * verbs take which fields.
+/* The fields of lines, grouped by the form of their values. fields.c says which verbs may
+ * have which fields.
  */
 enum rn_scn_field {
 	/* Fields whose values are numbers. */
@@ -111,7 +114,7 @@ enum rn_scn_field {
 	RN_F_LEN,
 	RN_F_DMALEN,
 	RN_F_MSN,
-	/* the MSN that a live device may answer with instead of the one in RN_F_MSN */
+	/* another MSN with which a live device may answer, besides the one in RN_F_MSN */
 	RN_F_OR_MSN,
 	RN_F_WR,
 	RN_F_IMM,
@@ -129,11 +132,9 @@ enum rn_scn_field {
 	RN_F_CREDITS,
 	RN_F_RNR,
 	RN_F_SYNDROME,
-	/* Number of a bit of the packet that is inverted after the ICRC has been
-	 * computed.
-	 */
+	/* Number of a bit of the packet. It is inverted after the ICRC was computed. */
 	RN_F_FLIP,
-	/* Length in bytes to which the packet is cut before the ICRC is computed. */
+	/* Length in bytes. The packet is cut to it before the ICRC is computed. */
 	RN_F_CUT,
 	RN_F_TTL,
 	RN_F_TOS,
@@ -148,7 +149,8 @@ enum rn_scn_field {
 	RN_F_PD,
 	RN_F_SQ,
 	RN_F_RQ,
-	/* for `counter`, by how much it must have increased; for `go`, number of packets
+	/* `counter': by how much the counter must have increased; `go': number of packets
+	 * that may leave
 	 */
 	RN_F_BY,
 	RN_F_OPCODE_NUMBER,
@@ -166,7 +168,8 @@ enum rn_scn_field {
 	RN_F_METHOD,
 	RN_F_ATTR_NUMBER,
 	RN_F_TID,
-	RN_F_LOCAL, /* communication IDs; in a SIDR message LOCAL is the requester's ID */
+	/* communication IDs; in a SIDR message, LOCAL is the ID of the requester */
+	RN_F_LOCAL,
 	RN_F_REMOTE,
 	RN_F_SERVICE,
 	RN_F_PORT, /* port number of an IP service */
@@ -174,8 +177,8 @@ enum rn_scn_field {
 	RN_F_QPN,
 	RN_F_EECN,
 	RN_F_REMOTE_QPN,
-	RN_F_RESP,  /* responder resources */
-	RN_F_DEPTH, /* initiator depth */
+	RN_F_RESP,  /* responder resources that a CM message offers */
+	RN_F_DEPTH, /* initiator depth that a CM message offers */
 	RN_F_REMOTE_TIMEOUT,
 	RN_F_LOCAL_TIMEOUT,
 	RN_F_ACK_TIMEOUT,
@@ -202,7 +205,7 @@ enum rn_scn_field {
 	RN_F_NAK,
 	RN_F_STATE,
 	RN_F_STATUS,
-	RN_F_KIND, /* kind of a work request or completion */
+	RN_F_KIND, /* kind of a work request or of a completion */
 	RN_F_ACCESS,
 	RN_F_FROM,
 	RN_F_ERROR,
@@ -210,16 +213,16 @@ enum rn_scn_field {
 	RN_F_ALT,  /* destination of the alternate path */
 	RN_F_MIG,  /* state of path migration */
 	RN_F_CUR,  /* state in which the program believes the QP is (cur_qp_state) */
-	RN_F_WITH, /* further attributes that are set to valid values */
+	RN_F_WITH, /* further attributes, which get valid values */
 	RN_F_PLACEMENT,
 	RN_F_SELECT,
 	RN_F_IS,	/* expected content of memory */
 	RN_F_ARM,	/* which completions raise an event */
-	RN_F_ABOUT,	/* the message that an MRA or REJ answers */
+	RN_F_ABOUT,	/* the kind of message that an MRA or REJ is about */
 	RN_F_GID,	/* GID of the receiver of a CM message */
 	RN_F_LOCAL_GID, /* GID of the sender of a CM message */
-	/* Private data: up to 8 letters, the first one in the highest byte of the
-	 * number. In the message, zeros follow.
+	/* Private data: up to 8 letters, the first one in the highest byte of the number.
+	 * In the message, the letters are followed by zeros.
 	 */
 	RN_F_PRIVATE,
 	/* Fields that are flags, without a value. */
@@ -231,13 +234,13 @@ enum rn_scn_field {
 	RN_F_UNSIGNALED,
 	RN_F_FENCE,
 	RN_F_INLINE,
-	RN_F_OPTIONAL, /* `>?`: the packet may be missing */
-	RN_F_FOR_GOOD, /* `end quiet`: nothing may happen even after a long time */
+	RN_F_OPTIONAL, /* `>?': the device may leave the packet out */
+	RN_F_FOR_GOOD, /* `end quiet': nothing may happen in a long time, either */
 	RN_F_DRAIN_EVENT,
-	RN_F_AGAIN,   /* equal in all bytes to the last message of this kind */
-	RN_F_DELAYED, /* the MRA is sent only if the peer repeats its message */
+	RN_F_AGAIN,   /* the message must equal the last one of its kind in all bytes */
+	RN_F_DELAYED, /* the MRA is sent only when the peer repeats its message */
 	RN_F_TIMED_OUT,
-	/* the connection is a request to resolve a datagram service (SIDR) */
+	/* the connection is a request for a datagram service (SIDR) */
 	RN_F_UDP,
 	RN_F_COUNT
 };
@@ -249,12 +252,14 @@ static_assert(RN_F_COUNT <= 128, "one bit each");
 
 #define RN_F_BIT(field) ((rn_scn_set)1 << (field))
 
-/* Value of rn_scn_line.region[] if the address is not in a region. */
+/* Value of rn_scn_line.region[]. */
 enum {
 	RN_SCN_ABSOLUTE = 0xff /* the address is not in a region */
 };
 
-/* Time since the line before: ns plus a multiple of the QP's ACK timeout. */
+/* A time span: @ns, plus @timeouts times the ACK timeout of the QP. It counts from the
+ * time of the line before.
+ */
 struct rn_scn_time {
 	rn_ns ns;
 	uint32_t timeouts;
@@ -263,24 +268,24 @@ struct rn_scn_time {
 struct rn_scn_line {
 	uint32_t number; /* line number in the file, from 1 */
 	enum rn_scn_verb verb;
-	/* Index of the object that the line is about. For `wc` and `comp`, 0: sends, 1:
-	 * receives.
+	/* Index of the object that the line is about. In a line `wc' or `comp', the
+	 * completion queue: 0 for sends, 1 for receives.
 	 */
 	uint8_t subject;
 	bool of_srq;	/* RECV and EVENT: the object is an SRQ, not a QP */
 	uint8_t opcode; /* opcode of the packet; enum rn_cm_attr for a CM message */
-	/* For an event enum rn_async_event, for a counter enum rn_stat. In lines about
+	/* For an event: enum rn_async_event. For a counter: enum rn_stat. In lines about
 	 * connections: enum rn_cm_event_type, rn_cm_state or rn_cm_stat.
 	 */
 	uint16_t name;
-	/* Time range of the line. @from and @to differ only in an expectation such as
-	 * +1T..4T.
+	/* Time range of the line. @from and @to are equal, except in a line that expects
+	 * something within a range, such as +1T..4T.
 	 */
 	struct rn_scn_time from, to;
 	rn_scn_set given; /* RN_F_BIT() of each field that the line gives */
 	uint64_t value[RN_F_COUNT];
 	/* For fields that are an address, a key or an SRQ: index of the object that the
-	 * value names, or RN_SCN_ABSOLUTE if the value is a number.
+	 * line names, or RN_SCN_ABSOLUTE if the line gives a number.
 	 */
 	uint8_t region[RN_F_COUNT];
 };
@@ -291,8 +296,8 @@ struct rn_scn_object {
 	 */
 	char name[RN_SCN_NAME];
 	enum rn_qp_type type; /* type of a QP */
-	/* Fields of the declaration. Declarations of a setup and of later lines are
-	 * merged.
+	/* Fields of the declaration. If an object is declared by a setup and again by a
+	 * line, this has the fields of both.
 	 */
 	struct rn_scn_line line;
 };
@@ -305,15 +310,19 @@ struct rn_scenario {
 		conn[RN_SCN_CONNS];
 	unsigned qps, mrs, srqs, conns;
 	bool ipv6;    /* all addresses are IPv6 */
-	bool credits; /* ACKs carry credits: rn_dev_cfg.credits */
-	bool exact;   /* ICRCs are exact: rn_dev_cfg.icrc_exact */
-	bool cc;      /* congestion control is on */
-	bool open;    /* The specification also allows devices to behave otherwise. */
+	bool credits; /* the device gives credits in ACKs (rn_dev_cfg.credits) */
+	/* the device drops packets whose ICRC is only correct for another IPv4
+	 * identification (rn_dev_cfg.icrc_exact)
+	 */
+	bool exact;
+	bool cc; /* congestion control is on */
+	/* the specification also allows another behaviour than that of the scenario */
+	bool open;
 	struct rn_scn_line line[RN_SCN_LINES];
 	unsigned lines;
 };
 
-/* Why a file was refused, and at which place. */
+/* Why a file was refused, and the place of the error in it. */
 struct rn_scn_error {
 	uint32_t line;	    /* number of the line, from 1 */
 	uint32_t column;    /* position in the line, from 1 */
@@ -361,23 +370,25 @@ struct rn_scn_word {
 	uint64_t value;
 };
 
-/* Ways in which the value of a field is written. */
+/* The forms in which the value of a field is written. */
 enum rn_scn_form {
-	RN_SCN_NUMBER,	 /* decimal or 0x */
-	RN_SCN_ADDRESS,	 /* REGION+OFFSET, REGION, or a number */
-	RN_SCN_REGION,	 /* key of a region, as REGION or REGION^BITS, or a number */
+	RN_SCN_NUMBER,	/* a number, decimal or after 0x */
+	RN_SCN_ADDRESS, /* REGION+OFFSET, REGION, or a number */
+	/* key of a region: REGION, REGION^BITS (with these bits inverted), or a number */
+	RN_SCN_REGION,
 	RN_SCN_NUMBERED, /* name of an SRQ, or a number */
 	RN_SCN_WORD,	 /* one word of a table */
-	/* Several words of a table, separated by commas; the values are or-ed. */
+	/* Several words of a table, separated by commas; the value is the OR of theirs.
+	 */
 	RN_SCN_WORDS,
-	/* One word of a table, without the name of the field before it. */
+	/* One word of a table. The name of the field is not written before it. */
 	RN_SCN_BARE,
 	RN_SCN_LETTERS, /* up to 8 letters */
-	RN_SCN_FLAG,	/* no value: the name alone */
+	RN_SCN_FLAG,	/* no value: the name of the field alone */
 };
 
 struct rn_scn_field_info {
-	const char *name; /* name of the field as written */
+	const char *name; /* name of the field in a scenario */
 	enum rn_scn_form form;
 	const struct rn_scn_word *words; /* table of values; ends with an empty row */
 	/* Verbs that may have the field, 1 << enum rn_scn_verb each. */
@@ -386,21 +397,21 @@ struct rn_scn_field_info {
 
 extern const struct rn_scn_field_info rn_scn_fields[RN_F_COUNT];
 
-/* Names of the verbs as written ("post", "<"), by enum rn_scn_verb. */
+/* Words of the verbs ("post", "<"), by enum rn_scn_verb. */
 extern const char *const rn_scn_verb_name[RN_SCN_VERBS];
 
-/* How scenarios write enum rn_wc_status, rn_async_event and rn_stat. */
+/* Words for the values of enum rn_wc_status, rn_async_event and rn_stat. */
 extern const struct rn_scn_word rn_scn_statuses[], rn_scn_events[], rn_scn_counters[],
-	/* Words for the two completion queues: index 0 sends, 1 receives. */
+	/* words for the two completion queues: 0 for sends, 1 for receives */
 	rn_scn_qp_types[], rn_scn_states[], rn_scn_queues[];
 
-/* How scenarios write CM messages (enum rn_cm_attr), rn_cm_event_type, rn_cm_state
- * and rn_cm_stat.
+/* Words for CM messages (enum rn_cm_attr) and for the values of enum rn_cm_event_type,
+ * rn_cm_state and rn_cm_stat.
  */
 extern const struct rn_scn_word rn_scn_mads[], rn_scn_cm_events[], rn_scn_cm_states[],
 	rn_scn_cm_counters[];
 
-/* Values of RN_F_GID and RN_F_LOCAL_GID: whose address the GID is. */
+/* Values of RN_F_GID and RN_F_LOCAL_GID: whose address it is. */
 enum {
 	RN_SCN_GID_DEVICE,
 	RN_SCN_GID_PEER,
@@ -413,21 +424,22 @@ enum {
 enum {
 	RN_SCN_IS_ZERO,
 	RN_SCN_IS_FILL,	   /* the contents that the memory had at the beginning */
-	RN_SCN_IS_PAYLOAD, /* the payload of the packet with PSN psn */
-	RN_SCN_IS_NUMBER,  /* the number orig, as 8 bytes in host byte order */
-	RN_SCN_IS_PEER,	   /* the 16 bytes of the GID of the peer */
-	RN_SCN_IS_DEVICE,  /* the 16 bytes of the GID of the device */
+	RN_SCN_IS_PAYLOAD, /* the payload of the packet whose PSN the field psn gives */
+	/* the number in the field orig, as 8 bytes in host byte order */
+	RN_SCN_IS_NUMBER,
+	RN_SCN_IS_PEER,	  /* the 16 bytes of the GID of the peer */
+	RN_SCN_IS_DEVICE, /* the 16 bytes of the GID of the device */
 };
 
-/* Values of RN_F_FROM: which host sends the packet. */
+/* Values of RN_F_FROM: the host that sends the packet. */
 enum {
 	RN_SCN_PEER,
 	RN_SCN_OTHER, /* a host other than the QP's peer */
 };
 
-/* Values of RN_F_TO: to which host the packet goes. */
+/* Values of RN_F_TO: the host or hosts to which the packet goes. */
 enum {
-	RN_SCN_TO_ONE, /* to the device; or from the device to the QP's peer */
+	RN_SCN_TO_ONE, /* to the device; if the device sends it, to the QP's peer */
 	RN_SCN_TO_GROUP,
 	RN_SCN_TO_OTHER,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* scene.c - runs a scenario: executes its lines in time, compares what the device did. */
+/* scene.c - runs a scenario: executes its lines, and compares what the device does. */
 #include "scene.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 enum {
 	/* how long `end quiet' with RN_F_FOR_GOOD waits: longer than a device's timers */
 	FOR_GOOD_S = 100,
-	/* In real time: interval between two checks of the device's state. */
+	/* In real time: milliseconds between two checks of the device's state. */
 	LOOK_MS = 2,
 };
 
@@ -25,7 +25,7 @@ struct rn_scene {
 	void *ctx;
 	struct rn_scene_names names;
 	struct rn_scene_result *r;
-	/* when the last line was executed, or when what it expected came */
+	/* when the last line was executed, or when what it expected has come */
 	rn_ns at;
 	struct rn_repeats repeats;
 	struct rn_scene_conn conn[RN_SCN_CONNS];
@@ -40,8 +40,8 @@ static void say(char *buf, size_t size, const char *text)
 	rn_text_add(&t, text);
 }
 
-/* Called when something else has come than the line expects. Sets the text about what
- * came (came) to @word.
+/* Called when something else has come than the line expects. @word names what has come;
+ * it is stored for the error message.
  */
 static void came_instead(struct rn_scene *c, const char *word)
 {
@@ -98,8 +98,7 @@ static rn_ns timeout_of(const struct rn_scene *c, const struct rn_scn_line *l)
 	return rn_ack_timeout_ns(rn_scene_timeout(&c->names, qp));
 }
 
-/* Returns the time until which the runner waits for something that must come by @until.
- */
+/* Returns the time until which the runner waits for what must come by @until. */
 static rn_ns patience_until(const struct rn_scene *c, rn_ns until)
 {
 	return until + c->ops->slack;
@@ -112,8 +111,8 @@ static rn_ns time_of(const struct rn_scene *c, const struct rn_scn_line *l,
 	return c->at + t->ns + (t->timeouts ? t->timeouts * timeout_of(c, l) : 0);
 }
 
-/* Called when what line @l expects has come, at time @at. If @at is in the time range of
- * the line, returns true, and lets the time of the next line count from @at.
+/* Called when something that line @l expects has come at time @at. If @at is in the time
+ * range of the line, returns true, and the time of the next line counts from @at.
  */
 static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at)
 {
@@ -129,17 +128,16 @@ static bool is_in_time(struct rn_scene *c, const struct rn_scn_line *l, rn_ns at
 
 /* -------------------------------------------------------------- repeated requests */
 enum {
-	/* the transport is in the bits of an opcode from this bit on */
+	/* number of the lowest bit of an opcode that belongs to the transport type */
 	TYPE_SHIFT = 5,
 	KIND_MASK = (1 << TYPE_SHIFT) - 1,
 	ACKREQ_AT = 8,
 	ACKREQ = 0x80,
-	PSN_AT = 9, /* offset of the PSN, which reaches to the end of the BTH */
+	PSN_AT = 9, /* offset in bytes of the PSN, which ends with the BTH */
 };
 
-/* Returns true if the packet is a request. The lower bits of an opcode tell that: the
- * lower bits of response opcodes are the same in all reliable transports, and no request
- * has them.
+/* Returns true if the packet is a request. The low bits of its opcode show that: those of
+ * responses are the same for all reliable transports, and requests do not have them.
  */
 static bool is_request(const struct rn_scene_packet *p)
 {
@@ -155,7 +153,7 @@ static void copy_bth(uint8_t *bth, const struct rn_scene_packet *p)
 	bth[ACKREQ_AT] &= (uint8_t)~ACKREQ;
 }
 
-/* Returns true if @p is a READ, and sets the range that it requests. */
+/* Returns true if @p is a READ request; sets *@va and *@end to the range of the READ. */
 static bool read_range(const struct rn_scene_packet *p, uint64_t *va, uint64_t *end)
 {
 	uint32_t class = p->bytes[0] & ~(uint32_t)KIND_MASK;
@@ -234,8 +232,8 @@ static bool no_cm_event(struct rn_scene *c, const struct rn_scn_line *l)
 	return false;
 }
 
-/* Returns true if lines have expected all packets, completions and events of the device
- * so far. Otherwise sets the error text for the next line, @l.
+/* Returns true if lines have accounted for all packets, completions and events that have
+ * come from the device so far. Otherwise sets the error text for @l, the next line.
  */
 static bool nothing_left(struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -294,7 +292,7 @@ static bool payload_is(struct rn_scene *c, const struct rn_scn_line *l,
 	       !memcmp(memory, payload, len);
 }
 
-/* Returns the address to which the packet of line @l goes. */
+/* Returns the address to which the packet of line @l must go. */
 static const struct rn_gid *receiver_of(const struct rn_scene *c,
 					const struct rn_scn_line *l)
 {
@@ -308,8 +306,8 @@ static const struct rn_gid *receiver_of(const struct rn_scene *c,
 	}
 }
 
-/* Returns the name of the first field in which the packet @came differs from what is
- * wanted, or NULL.
+/* Returns the name of the first field in which the packet @came differs from @want, or
+ * NULL if there is none.
  */
 static const char *difference(const struct rn_scn_line *want,
 			      const struct rn_scn_line *came)
@@ -324,9 +322,9 @@ static const char *difference(const struct rn_scn_line *want,
 	return NULL;
 }
 
-/* In some packets the specification allows two values of the MSN. Returns true if the
- * packet has the second one and the run is in real time. In virtual time the device is
- * Rocin's transport, which always sends the first one.
+/* For some packets the specification allows two values of the MSN. In real time, returns
+ * true if the packet has the second one. In virtual time the device is Rocin's transport,
+ * which always sends the first one.
  */
 static bool is_other_msn(const struct rn_scene *c, const struct rn_scn_line *l,
 			 const struct rn_scn_line *came)
@@ -363,8 +361,8 @@ static void compare_packet(struct rn_scene *c, const struct rn_scn_line *l,
 	}
 }
 
-/* Returns a text about the first difference of a CM message from the expected one, or
- * NULL.
+/* Returns a text that describes the first difference between a CM message and the
+ * expected one, or NULL if there is none.
  */
 static const char *wrong_about_mad(const struct rn_scene *c, const struct rn_scn_line *l,
 				   const struct rn_scn_line *want,
@@ -419,7 +417,7 @@ static void note_mad(struct rn_scene *c, const struct rn_scn_line *l,
 	rn_scene_mad_note(&c->conn[l->subject], &came, mad);
 }
 
-/* Returns true if the packet is as the line says; otherwise sets the error text. */
+/* Returns true if the packet is as the line says. Otherwise sets the error text. */
 static bool same_packet(struct rn_scene *c, const struct rn_scn_line *l,
 			const struct rn_scene_packet *p)
 {
@@ -485,8 +483,8 @@ static const struct rn_scene_wc *next_wc(struct rn_scene *c, const struct rn_scn
 {
 	const struct rn_scene_wc *wc = NULL;
 
-	/* Takes the first completion of either queue; preferably the one with the wr_id
-	 * that the line names.
+	/* Looks at the first completion of either queue; if one of them has the wr_id
+	 * that the line names, returns that.
 	 */
 	for (*queue = 0; *queue < 2; ++*queue) {
 		wc = c->ops->wc(c->ctx, *queue);
@@ -527,8 +525,8 @@ static bool expect_wc(struct rn_scene *c, const struct rn_scn_line *l)
 	const char *wrong;
 	unsigned queue;
 
-	/* In real time, completions that one packet causes may come earlier in one queue
-	 * than in the other.
+	/* In real time, of two completions that one packet causes, either may come first
+	 * if they are in different queues.
 	 */
 	while ((!(wc = next_wc(c, l, &queue)) ||
 		(c->ops->slack && wrong_about_wc(c, l, wc))) &&
@@ -571,8 +569,8 @@ static bool expect_event(struct rn_scene *c, const struct rn_scn_line *l)
 }
 
 /* -------------------------------------------------------------------- CM events */
-/* Returns true if the event is about the connection of line @l. An event of a new
- * connection request has no index yet, and is recognised by the peer's communication ID.
+/* Returns true if the event is about the connection of line @l. A new connection request
+ * has no index yet, so it is recognised by the communication ID of the peer.
  */
 static bool is_about(const struct rn_scene *c, const struct rn_scene_cm_event *ev,
 		     const struct rn_scn_line *l)
@@ -779,8 +777,8 @@ static bool call(struct rn_scene *c, const struct rn_scn_line *l)
 		  : fail(c, l, "the call succeeded");
 }
 
-/* Performs the check of line @l of the present state of the device. In real time,
- * repeats it for a short time until it succeeds.
+/* Makes the check of line @l, which is about the present state of the device. In real
+ * time, repeats it for a short time until it succeeds.
  */
 static bool look(struct rn_scene *c, const struct rn_scn_line *l)
 {
@@ -847,7 +845,7 @@ static bool do_line(struct rn_scene *c, const struct rn_scn_line *l)
 }
 
 /* Called at the end of a scenario. If the device was lost meanwhile, the scenario fails.
- * @has_failed: it has failed already, so that the loss is added to its error text.
+ * @has_failed: the scenario has failed already; then the loss is added to its error text.
  */
 static void fail_if_lost(struct rn_scene *c, uint32_t line, bool has_failed)
 {

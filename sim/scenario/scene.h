@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* scene.h - runs a scenario against any device that implements struct rn_scene_ops.
  *
- * The device is the transport in virtual time (virtual.h), or a real device over UDP. The
- * runner executes the lines one after the other. A packet, completion or event of the
- * device that no line expects fails the scenario.
+ * The device is Rocin's transport in virtual time (virtual.h), or a real device in real
+ * time, to which the runner talks by UDP. The runner executes the lines one after the
+ * other. A packet, completion or event of the device that no line expects fails the
+ * scenario.
  *
- * Threads: one at a time. No allocation.
+ * Threads: one thread runs a scenario. The runner allocates nothing.
  */
 #ifndef RN_SCENE_H
 #define RN_SCENE_H
@@ -29,7 +30,8 @@ struct rn_scene_wc {
 
 struct rn_scene_event {
 	rn_ns at;
-	uint32_t qpn;	/* QPN or SRQ number; 0: an event of a completion queue */
+	/* number of the QP or SRQ; 0: it is an event of a completion queue */
+	uint32_t qpn;
 	uint16_t event; /* enum rn_async_event */
 };
 
@@ -37,12 +39,13 @@ struct rn_scene_event {
 struct rn_scene_cm_event {
 	rn_ns at;
 	uint8_t type; /* enum rn_cm_event_type */
-	/* Index of the connection; not set in events of new requests. */
+	/* index of the connection; not set if the event is a new request */
 	uint8_t conn;
-	uint32_t remote_id; /* communication ID of the peer; 0: not told */
+	/* communication ID of the peer; 0: the device does not tell it */
+	uint32_t remote_id;
 	int status;
-	/* The device does not tell its program the private data, or the additional
-	 * information, of this event, so they cannot be compared.
+	/* The device does not show its program the private data (@hides_data) or the
+	 * additional information (@hides_ari) of this event, so it cannot be compared.
 	 */
 	bool hides_data, hides_ari;
 	uint32_t data_len, ari_len;
@@ -52,27 +55,28 @@ struct rn_scene_cm_event {
 /* Functions of a device's connection manager; a part of struct rn_scene_ops. */
 struct rn_scene_cm_ops {
 	const struct rn_scene_cm_event *(*event)(void *ctx);
-	/* Removes the first event. If it reports a new connection request, the scenario
-	 * names that connection @conn from now on.
+	/* Removes the first event. If it is a new connection request, the scenario names
+	 * that connection @conn from now on.
 	 */
 	void (*take_event)(void *ctx, unsigned conn);
 	/* Returns the state of a connection; NULL if the program on the device has no
 	 * such connection.
 	 */
 	const struct rn_cm_info *(*info)(void *ctx, unsigned conn);
-	/* info() does not tell rn_cm_info.state */
+	/* the device does not show rn_cm_info.state, so info() does not set it */
 	bool hides_state;
 	/* NULL: the counters cannot be read. */
 	bool (*counter)(void *ctx, enum rn_cm_stat stat, uint64_t *value);
-	/* Returns true if a packet that no line expects is no mistake. NULL: every packet
-	 * is one.
+	/* Called with a packet that no line expects. Returns true if it is no mistake of
+	 * the device. NULL: every such packet is a mistake.
 	 */
 	bool (*is_spare)(void *ctx, const struct rn_scene_packet *p);
 };
 
-/* Functions of a device under test. All QPs use two completion queues: @queue 0 for
- * sends and 1 for receives. packet(), wc() and event() return the first packet,
- * completion or event that waits, without removing it; NULL if there is none.
+/* Functions by which the runner uses a device under test. All QPs use two completion
+ * queues: @queue 0 for sends and 1 for receives. packet(), wc() and event() return the
+ * first packet, completion or event that waits, without removing it; NULL if there is
+ * none.
  */
 struct rn_scene_ops {
 	/* Makes the objects of @s and fills in @n. Returns 0, or -errno and an
@@ -95,7 +99,7 @@ struct rn_scene_ops {
 	void (*drop_packet)(void *ctx);
 	void (*drop_wc)(void *ctx, unsigned queue);
 	void (*drop_event)(void *ctx);
-	/* Gets the attributes of a QP, as ibv_query_qp() does. */
+	/* Sets *@attr to the attributes of a QP, as ibv_query_qp() does. */
 	void (*query)(void *ctx, unsigned qp, struct rn_qp_attr *attr);
 	/* Takes one completion event of a queue. Returns false if there is none. */
 	bool (*comp)(void *ctx, unsigned queue);
@@ -119,17 +123,18 @@ struct rn_scene_ops {
 	 * lost.
 	 */
 	bool (*lost)(void *ctx, char *what, size_t what_len);
-	/* Returns the longest time that line @l waits before it is executed. NULL, in
-	 * virtual time: a line waits as long as it says.
+	/* Returns the longest time for which the runner waits before it executes line @l,
+	 * even if the line says more. NULL, in virtual time: it waits as long as the line
+	 * says.
 	 */
 	rn_ns (*longest)(void *ctx, const struct rn_scn_line *l);
-	/* In ns: by how much packets and events may come too early or too late. It is 0
+	/* Time in ns by which packets and events may come too early or too late. It is 0
 	 * in virtual time.
 	 */
 	rn_ns slack;
-	/* In real time: functions for a second run, with longer timers, of a scenario
-	 * that has failed, because the tester may have been too late. NULL: there is no
-	 * second run.
+	/* In real time: functions for a second run of a scenario that has failed, with
+	 * slower timers, because the runner itself may have been too slow. NULL: there is
+	 * no second run.
 	 */
 	const struct rn_scene_ops *slower;
 };
@@ -138,15 +143,16 @@ struct rn_scene_result {
 	bool passed;
 	/* the scenario was not run; @what has the reason */
 	bool skipped;
-	/* passed only in the second run, with slower timers */
+	/* the scenario has passed only in the second run, which has slower timers */
 	bool slowly;
-	/* failed because the device was lost, rn_scene_ops.lost */
+	/* the scenario has failed because the device was lost (rn_scene_ops.lost) */
 	bool lost;
-	uint32_t line; /* number of the line in the file */
+	/* number of the line in the file at which the scenario has failed */
+	uint32_t line;
 	/* error text, or the reason why the scenario was skipped */
 	char what[160];
-	/* What was expected, and what came instead, as text. Empty if the failure is of
-	 * another kind.
+	/* What was expected, and what has come instead, as text. Both are empty if the
+	 * failure is of another kind.
 	 */
 	char expected[320], came[320];
 };
@@ -161,10 +167,10 @@ void rn_scene_run(const struct rn_scenario *s, const struct rn_scene_ops *ops, v
 		  struct rn_scene_result *result);
 
 /* ------------------------------------------------------------ repeated requests */
-/* A requester may at any time repeat requests that are not acknowledged, and does so if
- * the tester takes milliseconds to answer. It repeats a READ for the part of the data
- * that has not come yet. In real time, the functions below ignore such repeats. In
- * virtual time answers are never late, so a repeated packet is an error.
+/* A requester may repeat requests at any time until they are acknowledged, and does so if
+ * the runner, which acts as its peer, takes milliseconds to answer. It repeats a READ for
+ * the part of the data that has not come yet. In real time, the functions below ignore
+ * such repeats. In virtual time answers are never late, so a repeated packet is an error.
  */
 enum {
 	RN_REPEATS_MAX = 16,
@@ -180,13 +186,11 @@ struct rn_repeats {
 	} taken[RN_REPEATS_MAX];
 };
 
-/* Notes that the request @p was expected by a line and has come. Does nothing for other
- * packets.
- */
+/* Called when a packet has come that a line expects. If it is a request, remembers it. */
 void rn_repeats_note(struct rn_repeats *r, const struct rn_scene_packet *p);
 
-/* Returns true if @p repeats a request that was noted, or the rest of a READ that was
- * noted. The AckReq bit may differ.
+/* Returns true if @p repeats a request that rn_repeats_note() has remembered, or the rest
+ * of such a READ. The AckReq bit may differ.
  */
 bool rn_repeats_has(const struct rn_repeats *r, const struct rn_scene_packet *p);
 

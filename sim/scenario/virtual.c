@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* virtual.c - runs scenarios on the transport in virtual time: memory, packets and
- * completions, objects, calls of the program.
+/* virtual.c - a device for scenarios: the transport in virtual time, with its memory,
+ * packets, completions and objects, and the calls of its program.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum {
 	/* Number of bytes of memory for regions, from address MEMORY_BASE on. */
 	MEMORY_BYTES = 1 << 20,
 	CQES = 1024,
-	/* maximum number of packets, and of events, that no line has taken yet */
+	/* maximum number of packets, and of events, that wait until a line takes them */
 	QUEUE = 1024,
 	WRS = 64, /* default size of each work queue */
 	PD = 1,
@@ -50,14 +50,14 @@ struct rn_virtual {
 	struct rn_mr mr[RN_SCN_MRS];
 	uint64_t offset[RN_SCN_MRS]; /* offset of each region in @memory */
 	uint64_t length[RN_SCN_MRS];
-	bool gone[RN_SCN_MRS]; /* the region is deregistered, or was never registered */
+	bool gone[RN_SCN_MRS]; /* the region was deregistered, or was never registered */
 	bool unmapped[RN_SCN_MRS];
 	unsigned regions; /* number of regions and windows that begin() has handled */
 
 	struct rn_cq cq[2]; /* [0]: CQ of sends, [1]: CQ of receives */
 	struct rn_cqe ring[2][CQES];
 	rn_ns cqe_at[2][CQES];
-	/* The first completion of each CQ, as wc() has returned it. */
+	/* The first completion of each CQ that no line has taken, as wc() returns it. */
 	struct rn_scene_wc wc[2];
 
 	struct rn_srq *srq[RN_SCN_SRQS];
@@ -70,7 +70,7 @@ struct rn_virtual {
 	unsigned packets, packets_taken;
 	struct rn_scene_event event[QUEUE];
 	unsigned events, events_taken;
-	/* number of completion events of each CQ that no line has taken yet */
+	/* number of completion events of each CQ that wait until a line takes them */
 	unsigned comps[2];
 	/* the packets of the device are held back (line `hold`) */
 	bool held;
@@ -88,8 +88,8 @@ static bool is_unmapped(const struct rn_virtual *v, uint64_t offset)
 	return false;
 }
 
-/* Returns the bytes at address @addr, which is in a region or a CQ ring. Returns NULL if
- * the @len bytes are not all in one of these.
+/* Returns the bytes at address @addr. Returns NULL unless all @len bytes are in the
+ * memory of the regions, or all in one CQ ring.
  */
 static uint8_t *at_address(struct rn_virtual *v, rn_iova addr, uint32_t len)
 {
@@ -414,8 +414,8 @@ static void remove_objects(struct rn_virtual *v)
 		free(v->srq_ring[i]);
 		v->srq[i] = NULL;
 	}
-	/* This function also removes windows. Removing a region removes the windows that
-	 * are bound to it as well.
+	/* This call removes windows, too. The removal of a region also removes the
+	 * windows that are bound to it.
 	 */
 	for (unsigned i = 0; i < v->regions; i++)
 		remove_region(v, i);
@@ -485,8 +485,8 @@ static uint32_t depth(const struct rn_scn_object *o, enum rn_scn_field f)
 	return (uint32_t)rn_scn_get(&o->line, f, WRS);
 }
 
-/* Returns the SRQ with index @i. Returns NULL if there is none, or if it belongs to an
- * XRC domain, so that a queue pair cannot be created with it.
+/* Returns the SRQ with index @i. Returns NULL if there is none, or if a queue pair cannot
+ * be created with it because it belongs to an XRC domain.
  */
 static struct rn_srq *basic_srq(const struct rn_virtual *v, uint8_t i)
 {
@@ -532,8 +532,8 @@ static int add_qp(struct rn_virtual *v, unsigned i, struct rn_scene_names *n)
 }
 
 /* ---------------------------------------------- beginning and end of a scenario */
-/* Returns the number of CQEs of each of the two completion queues: the smallest that a
- * queue pair asks for, rounded up to a power of two.
+/* Returns the number of CQEs of each of the two completion queues. It is the lowest
+ * number that a declaration of a queue pair gives, rounded up to a power of two.
  */
 static uint32_t cqes(const struct rn_scenario *s)
 {
@@ -616,8 +616,8 @@ static int begin_scenario(void *ctx, const struct rn_scenario *s,
 }
 
 /* ------------------------------------------------------- calls of the program */
-/* Replaces the address in the SGE of inline data by a pointer to the bytes. Returns
- * false if they are not in the memory of the scenario.
+/* Called for the SGE of inline data: replaces its address by a pointer to the bytes.
+ * Returns false if they are not in the memory of the scenario.
  */
 static bool point_at(const struct rn_virtual *v, struct rn_sge *sge)
 {
@@ -669,8 +669,8 @@ static int revive(struct rn_virtual *v, const struct rn_scn_line *l)
 				 modify_qp, v);
 }
 
-/* Executes a line `hold`, after which all packets of the device are held back, or `go`,
- * which lets all of them leave, or as many as the field `by` says.
+/* Executes a line `hold', which holds back all packets of the device, or a line `go',
+ * which lets them leave again: all of them, or as many as the field `by' says.
  */
 static void hold_or_go(struct rn_virtual *v, const struct rn_scn_line *l)
 {
@@ -723,8 +723,8 @@ static bool has_output(struct rn_virtual *v)
 	       v->comps[0] || v->comps[1] || next_cm_event(v);
 }
 
-/* Returns the earlier one of the deadlines of the device and of its connection manager.
- * The two are one host of the network.
+/* Returns the deadline of the host, which consists of the device and its connection
+ * manager: the earlier one of their deadlines.
  */
 static rn_ns deadline(void *ctx, uint32_t host)
 {

@@ -15,8 +15,8 @@ struct rn_virtual;
 struct rn_virtual *rn_virtual_new(void);
 void rn_virtual_free(struct rn_virtual *v);
 
-/* The argument ctx of these functions is a struct rn_virtual. It can run several
- * scenarios, one after the other.
+/* Functions of the device. Their argument @ctx is a struct rn_virtual, which can run
+ * several scenarios, one after the other.
  */
 extern const struct rn_scene_ops rn_virtual_ops;
 

@@ -109,8 +109,8 @@ void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now)
 	}
 }
 
-/* Makes @conn the connection with index @i. Stores an address in the user pointer of
- * @conn from which the index can be computed.
+/* Makes @conn the connection with index @i. The user pointer of @conn is set to an
+ * address from which the index can be computed.
  */
 static void adopt(struct rn_virtual_cm *v, unsigned i, struct rn_cm_conn *conn)
 {
@@ -151,8 +151,8 @@ static struct rn_cm_route route_of(const struct rn_virtual_cm *v,
 	};
 }
 
-/* Fills in the private data that the line gives. In a request for an IP service, an IP
- * CM header precedes it.
+/* Sets the private data to that which the line gives. In a request for an IP service,
+ * puts an IP CM header before it.
  */
 static void fill_data(const struct rn_virtual_cm *v, const struct rn_scn_line *l,
 		      struct given *g)

@@ -9,7 +9,7 @@
 #include "scene.h"
 
 enum {
-	/* maximum number of CM events that no line has taken yet */
+	/* maximum number of CM events that wait until a line takes them */
 	RN_VIRTUAL_CM_EVENTS = 64,
 	RN_VIRTUAL_CM_CONNS = 32,
 };
@@ -23,14 +23,16 @@ struct rn_virtual_cm {
 	uint64_t stats[RN_CM_STAT_COUNT];
 	struct rn_cm_listener listener[RN_SCN_CONNS];
 	bool listens[RN_SCN_CONNS];
-	/* Connections of the program by index; NULL: none. */
+	/* Connections of the program, by the index that the scenario gives them; NULL:
+	 * there is none.
+	 */
 	struct rn_cm_conn *conn[RN_SCN_CONNS];
 	struct rn_scene_cm_event event[RN_VIRTUAL_CM_EVENTS];
 	/* The connection that each event is about. */
 	struct rn_cm_conn *of[RN_VIRTUAL_CM_EVENTS];
 	unsigned events, events_taken;
-	/* What queue pair 1 answers to a packet that is not for the connection manager,
-	 * and where the answer goes.
+	/* Answer of queue pair 1 to a packet that is not for the connection manager, and
+	 * where the answer goes.
 	 */
 	struct rn_gsi_mad reply;
 	struct rn_flow reply_flow;
@@ -46,7 +48,8 @@ void rn_virtual_cm_fini(struct rn_virtual_cm *v);
 void rn_virtual_cm_receive(struct rn_virtual_cm *v, rn_ns now,
 			   const struct rn_scene_packet *p);
 
-/* Makes the next packet of queue pair 1. Returns false if there is none to be sent. */
+/* Makes the next packet of queue pair 1. Returns false if queue pair 1 has none to send.
+ */
 bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now,
 			    struct rn_scene_packet *p);
 
@@ -54,8 +57,8 @@ bool rn_virtual_cm_transmit(struct rn_virtual_cm *v, rn_ns now,
  */
 void rn_virtual_cm_take_events(struct rn_virtual_cm *v, rn_ns now);
 
-/* Removes the first event. If it reports a new connection request, the connection gets
- * the index @conn.
+/* Removes the first event. If it is a new connection request, the connection gets the
+ * index @conn.
  */
 void rn_virtual_cm_take_event(struct rn_virtual_cm *v, unsigned conn);
 
