@@ -31,9 +31,9 @@
 enum {
 	CONN_MAX = 65536,
 	PORT_PRIVILEGED_END = 1024,
-	/* Maximum number of packets that are sent at a time. Thousands of connections may
-	 * have to repeat a message at the same moment. Other clients of rocind are served
-	 * between two such calls.
+	/* Maximum number of packets that are sent by one call. Thousands of connections
+	 * may have to repeat a message at the same moment; rocind serves its other
+	 * clients between two such calls.
 	 */
 	SEND_MAX = 64,
 };
@@ -47,7 +47,7 @@ static int send_by_group(void *ctx, const struct rn_super *super)
 	uint32_t scope = rn_gid_is_link_local(&flow->src) ? flow->ifindex : 0;
 	struct rnd_group *group = rnd_group_find(&cm->server->groups, &flow->src, scope);
 
-	/* If there is no group (sockets of the address), the interface has lost the
+	/* Without a group (the sockets of an address), the interface has lost the
 	 * address. The packet then counts as lost on the network.
 	 */
 	if (group && !rnd_group_send(group, flow, super->data, super->len))
@@ -139,15 +139,15 @@ static const struct rn_capture_host capture_host = {
 
 /* ---- Requests that come before their listener ---- */
 
-/* Early requests. A connection request for a service that has no listener yet waits for
- * one, for up to RND_CM_EARLY_FOR, and is then refused. Such requests are normal: both
- * ends of perftest -R close a first connection and open a second one, and the client does
- * not wait until the server listens again. With rdma_cm of the kernel the server is fast
- * enough, because its command is a system call. Here each command is a message to this
- * process.
+/* A connection request for a service that has no listener is an early request: it waits
+ * for a listener for up to RND_CM_EARLY_FOR, and is then refused. Such requests are
+ * normal. For instance, both ends of perftest -R close a first connection and open a
+ * second one, and the client does not wait until the server listens again. With rdma_cm
+ * of the kernel the server listens in time, because its command is a system call; here
+ * each command is a message to this process.
  */
 
-/* Stores a copy of the request @rx until it has a listener. A copy, because its packet
+/* Stores a copy of the early request @rx. It must be a copy, because the packet of @rx
  * belongs to the caller.
  */
 static void hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
@@ -160,8 +160,8 @@ static void hold_early(struct rnd_cm *cm, const struct rn_cm_rx *rx)
 	memcpy(e->mad, rx->mad, sizeof(e->mad));
 }
 
-/* Processes those of the early requests (see above) that have a listener by now, and
- * those that have waited for long enough.
+/* Processes those early requests (see above) that have a listener by now, and refuses
+ * those that have waited for RND_CM_EARLY_FOR.
  */
 static void take_early(struct rnd_cm *cm)
 {
@@ -186,8 +186,8 @@ static void take_early(struct rnd_cm *cm)
 
 /* ---- Packets of QP1, and the timer ---- */
 
-/* @pkt contains a MAD, and @len bytes from BTH to ICRC. Completes the packet, and sends
- * it. If it cannot be sent, it counts as lost.
+/* Completes a packet that contains a MAD, and sends it. @pkt: the packet, with room for
+ * @len bytes from BTH to ICRC. If the packet cannot be sent, it counts as lost.
  */
 static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_qpn,
 			uint8_t *pkt, uint32_t len)
@@ -205,7 +205,9 @@ static void send_packet(struct rnd_cm *cm, struct rn_flow *flow, uint32_t dest_q
 	cm->net->ops->transmit(cm->net->ctx, &one);
 }
 
-/* Answers the question in packet @p, which has reply @mad, if there are not too many. */
+/* Answers the question in packet @p, unless too many were answered lately. @mad: the
+ * question, and the reply that refuses it, which is sent if rocind is to be silent.
+ */
 static void answer_peer(struct rnd_cm *cm, const struct rn_rx *p, struct rn_gsi_mad *mad)
 {
 	struct rn_flow back = rn_gsi_answer_flow(p->flow);
@@ -270,10 +272,10 @@ static bool take_packets(struct rnd_cm *cm)
 	return good;
 }
 
-/* Sets the timer to the next deadline, or to the past if there is more to send. Only ever
- * sets it to an earlier time than it has: when an answer of a peer moves the deadline to
- * a later time, the timer stays, expires too early, and is set again then. This saves a
- * system call for each answer.
+/* Sets the timer to the next deadline, or to the past if there is more to send. If the
+ * timer is already set to an earlier time, leaves it: it will then expire too early, and
+ * is set again at that time. This saves a system call for each answer of a peer that
+ * moves the deadline to a later time.
  */
 static void set_timer(struct rnd_cm *cm, bool has_more)
 {
@@ -287,7 +289,7 @@ static void set_timer(struct rnd_cm *cm, bool has_more)
 	if (at >= cm->timer_at)
 		return;
 	cm->timer_at = at;
-	/* If both members were 0, the timer would stop. So the time is 1 ns at least. */
+	/* If both members were 0, the timer would stop. So the time is at least 1 ns. */
 	when.it_value.tv_sec = at / RN_MSEC(1000);
 	when.it_value.tv_nsec = at % RN_MSEC(1000) + (at == 0);
 	timerfd_settime(cm->timer.fd, TFD_TIMER_ABSTIME, &when, NULL);
@@ -307,8 +309,8 @@ void rnd_cm_flush(struct rnd_cm *cm)
 		set_timer(cm, n == SEND_MAX);
 }
 
-/* Called when the timer has expired. Processes everything that is due by now and needs no
- * new packet.
+/* Called when the timer has expired. Processes everything that is due, apart from new
+ * packets.
  */
 static void on_timer_due(struct rnd_cm *cm)
 {
@@ -419,7 +421,7 @@ void rnd_cm_set_faults(struct rnd_cm *cm, const char *text)
 	if (!cm->fault)
 		return;
 	set_rules(cm, text);
-	/* Sends the packets that the previous rules have delayed. */
+	/* Sends the packets that the previous rules have delayed until now. */
 	if (cm->ucma)
 		on_timer_due(cm);
 	drop_idle_fault(cm);
@@ -591,9 +593,9 @@ static void free_ucma(struct rnd_cm *cm)
 	cm->protocol = NULL;
 }
 
-/* Creates the timer and the table of connections, if they do not exist. Called when the
- * first channel is opened or the first packet comes, because the table is large. Returns
- * 0 or -errno.
+/* Creates the timer and the table of connections unless they exist. Called when the first
+ * channel is opened or the first packet comes, and not before, because the table is
+ * large. Returns 0 or -errno.
  */
 static int start(struct rnd_cm *cm)
 {
@@ -637,8 +639,8 @@ bool rnd_cm_packet(struct rnd_cm *cm, const struct rn_flow *flow, const uint8_t 
 {
 	bool good;
 
-	/* If no program has opened the device yet, the connection manager must be started
-	 * nevertheless, because a connection request must be rejected.
+	/* Even if no program has opened rdma_cm yet, the connection manager must be
+	 * started, because it must reject a connection request.
 	 */
 	if (start(cm))
 		return false;
@@ -670,9 +672,9 @@ void rnd_cm_free(struct rnd_cm *cm)
 {
 	if (!cm)
 		return;
-	/* Programs keep their mappings of the board, the memory that shows rdma_cm ids
-	 * (cm_board.h). The ids stay on the board when rocind ends, because programs
-	 * still have them.
+	/* The ids stay on the board (memory in which programs read about their rdma_cm
+	 * ids, cm_board.h) when rocind ends: programs keep their mappings of the board,
+	 * and still have the ids.
 	 */
 	rn_cm_board_close(&cm->board);
 	while (cm->channels)
@@ -737,8 +739,8 @@ void rnd_cm_count(const struct rnd_cm *cm, struct rnd_ucma_counts *out)
 		rnd_ucma_count(cm->ucma, out);
 }
 
-/* Where rnd_cm_list_ids() writes ids: the file, and the process id of the program whose
- * rdma_cm ids are being written.
+/* Argument of write_id(): the file that rnd_cm_list_ids() writes, and the process id of
+ * the program whose rdma_cm ids are being written.
  */
 struct id_file {
 	FILE *to;
@@ -754,8 +756,8 @@ static void write_id(void *ctx, const struct rn_ctl_cm_id *id)
 	(void)fwrite(&copy, sizeof(copy), 1, f->to);
 }
 
-/* Returns the process id of the program that uses a channel; 0: it is not known. The
- * sockets over which the program sends its commands tell it.
+/* Returns the process id of the program that uses a channel, as the sockets tell by which
+ * the program sends its commands; 0: it is not known.
  */
 static int32_t pid_of(const struct rnd_cm_channel *ch)
 {

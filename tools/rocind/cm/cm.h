@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm.h - the connection manager that all programs share: it connects ucma.h, which does
+/* cm.h - the connection manager that all programs share. It connects ucma.h, which does
  * no I/O, to sockets and a timer.
  *
- * Packets of QP1 are received and sent by the sockets of slot 0 (group.h). Programs send
- * commands over channels (cmdev.h).
+ * Packets of QP1 are received and sent by the sockets of slot 0, which belong to rocind
+ * itself (group.h). Programs send commands over channels (cmdev.h).
  */
 #ifndef RND_CM_H
 #define RND_CM_H
@@ -18,8 +18,8 @@ struct rnd_cm;
  * first channel is opened or the first packet comes.
  */
 struct rnd_cm *rnd_cm_new(struct rnd_server *server);
-/* Closes all channels and frees @cm. Sends a DREQ to each peer whose group (the sockets
- * of an address) is still open.
+/* Closes all channels and frees @cm. Each peer gets a DREQ, unless the group (the sockets
+ * of this host's address) is closed already.
  */
 void rnd_cm_free(struct rnd_cm *cm);
 
@@ -39,7 +39,7 @@ int rnd_cm_open(struct rnd_cm *cm, const char *netdevs, int *fd, char *err,
  */
 int rnd_cm_board_fd(const struct rnd_cm *cm);
 
-/* Returns true if any channel is open. rocind does not end as long as there is one. */
+/* Returns true if any channel is open. As long as one is, rocind must not end. */
 bool rnd_cm_is_open(const struct rnd_cm *cm);
 
 /* Returns true if any program with a channel has a device with this address. Returns
@@ -50,7 +50,7 @@ bool rnd_cm_wants(const struct rnd_cm *cm, const struct rn_gid *gid, uint32_t sc
 /* Notifies the rdma_cm ids on this interface that its link address has changed. */
 void rnd_cm_addresses_changed(struct rnd_cm *cm, uint32_t ifindex);
 
-/* Counts the objects of the connection manager, for reports. If @cm is NULL, all counts
+/* Counts the objects of the connection manager for a report. If @cm is NULL, all counts
  * are 0.
  */
 struct rnd_ucma_counts;
@@ -88,13 +88,14 @@ void rnd_cm_count_faults(const struct rnd_cm *cm, uint64_t *seen, uint64_t *hits
 
 /* ---- Handing over to a successor ---- */
 
-/* Makes the board, memory that shows rdma_cm ids (cm_board.h), if there is none. Must be
- * called before the keeper is started: a successor of this rocind has only the mappings
- * that exist at that moment. Returns the descriptor of the board, or -1.
+/* Makes the board (memory in which programs read about their rdma_cm ids, cm_board.h)
+ * unless there is one. Must be called before the keeper is started: a successor of this
+ * rocind is a fork of the keeper, so it only has mappings that existed when the keeper
+ * was started. Returns the descriptor of the board, or -1.
  */
 int rnd_cm_make_board(struct rnd_cm *cm);
 
-/* rnd_cm_keep() sends the keeper all that has changed since its last call;
+/* rnd_cm_keep() sends the keeper everything that has changed since its last call.
  * rnd_cm_keep_all() sends it everything. The keeper is the process that starts a
  * successor if rocind dies.
  */
@@ -103,15 +104,15 @@ void rnd_cm_keep_all(struct rnd_cm *cm);
 
 /* Called when this process will not write to the board any more (memory in which programs
  * read about their rdma_cm ids, cm_board.h). Removes the answers to queries from the
- * board, so that programs which have no newer board ask rocind. The list of existing ids
- * stays there.
+ * board, so that a program that still reads this board asks rocind instead. The list of
+ * existing ids stays on the board.
  */
 void rnd_cm_hide_answers(struct rnd_cm *cm);
 
 /* Restores, in a successor of rocind, the rdma_cm id, event or group that record @r
- * describes. @old: the connection manager that the successor has inherited by fork() from
- * the first rocind; its board is used on. NULL: rnd_cm_make_board() will make another
- * one.
+ * describes. @old: the connection manager of the first rocind, which the successor has
+ * inherited by fork(); its board stays in use. NULL: rnd_cm_make_board() will make a new
+ * board.
  */
 void rnd_cm_restore(struct rnd_cm *cm, struct rnd_cm *old, struct rnd_record *r);
 

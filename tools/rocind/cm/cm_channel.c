@@ -24,8 +24,8 @@
 
 enum {
 	/* Number of random names that are tried. Even if another user has bound a million
-	 * of the 2^32 names, a name is in use with a probability of 1 in 4096, so all
-	 * draws fail with a probability of 1 in 2^96.
+	 * of the 2^32 names, a name that was drawn is in use with a probability of only 1
+	 * in 4096, so all draws fail with a probability of 1 in 2^96.
 	 */
 	NAME_DRAWS = 8,
 };
@@ -47,8 +47,8 @@ static void send_marks(struct rnd_cm_channel *ch)
 
 	ch->has_news = false;
 	while (ch->marks < events && ch->marks < RN_CMDEV_MARKS_MAX) {
-		/* If the buffer is full, no byte can be added. That does no harm: the
-		 * bytes in the buffer wake the program, and then it asks for events.
+		/* If the buffer is full, no byte can be added. This does no harm: the
+		 * bytes in the buffer wake the program, which then asks for events.
 		 */
 		if (send(ch->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			return;
@@ -66,9 +66,10 @@ void rnd_cm_announce_all(struct rnd_cm *cm)
 			send_marks(ch);
 }
 
-/* Removes the marks (bytes) of events that no longer exist from the channel, by reading
- * from @end, the program's end of it. If a thread has already read such a mark, it asks
- * for an event and gets the next one.
+/* Removes the marks of events that no longer exist from the channel (a mark is a byte
+ * that announces an event), by reading from @end, the program's end of the channel. If a
+ * thread of the program has already read such a mark, it asks for an event and gets the
+ * next one.
  */
 static void take_back(struct rnd_cm_channel *ch, int end)
 {
@@ -81,7 +82,7 @@ static void take_back(struct rnd_cm_channel *ch, int end)
 
 /* ---- Commands of programs ---- */
 
-/* A message of a program, as received. */
+/* A message of a program, as it was received. */
 struct message {
 	struct rn_cmdev_call call;
 	uint8_t data[RN_CMDEV_IN_MAX + RN_CMDEV_OPTION_MAX];
@@ -89,8 +90,8 @@ struct message {
 	int fd;	    /* the descriptor that came with the message, or -1 */
 };
 
-/* Takes the descriptors that came with a message. Stores the first one in *@fd (-1: there
- * is none) and closes the others. Returns their number.
+/* Takes the descriptors that have come with a message. Stores the first one in *@fd (-1:
+ * there is none) and closes the others. Returns their number.
  */
 static size_t take_fds(struct msghdr *hdr, int *fd)
 {
@@ -167,8 +168,9 @@ static bool is_whole(const struct message *m)
 
 /* Sends the answer to a command. If rocind was restored after a death, the first answer
  * of a channel carries the new board (memory in which programs read about their rdma_cm
- * ids, cm_board.h). That is early enough: only the program's own commands change its ids,
- * so the old board that it has mapped is right until it has an answer.
+ * ids, cm_board.h). This is early enough: only the program's own commands change its ids,
+ * so the old board, which the program has mapped, is correct until the program has an
+ * answer.
  */
 static void send_answer(struct rnd_cm_path *path)
 {
@@ -195,8 +197,8 @@ static void send_answer(struct rnd_cm_path *path)
 		path->ch->wants_board = false;
 }
 
-/* Sends three things to the keeper, for a successor of rocind: the command that was
- * executed, its answer, and the changes of state that the command has caused.
+/* Sends the keeper what a successor of rocind needs: the command that was executed, its
+ * answer, and the changes of state that the command has caused.
  */
 static void commit(struct rnd_cm_path *path)
 {
@@ -223,8 +225,8 @@ static void execute(struct rnd_cm_path *path, const struct message *m)
 
 	if (is_whole(m)) {
 		call.option = m->data + m->call.in_len;
-		/* The thread of the program that asks for an event has read a mark (one
-		 * byte) from the channel before.
+		/* Before a thread of the program asks for an event, it reads a mark, the
+		 * byte that announces an event, from the channel.
 		 */
 		if (m->call.cmd == RDMA_USER_CM_CMD_GET_EVENT && ch->marks)
 			ch->marks--;
@@ -263,9 +265,9 @@ static void close_path(struct rnd_cm_path *path)
 	free_path(path);
 }
 
-/* Called for a command that may be the first one after rocind was restored. If the rocind
- * that has died had executed the command already, sends its answer again and returns
- * true. Otherwise returns false: the command is still to be executed.
+/* Called for a command that may be the first one on this path since rocind was restored.
+ * If the rocind that has died had already executed the command, sends its answer again
+ * and returns true. Otherwise returns false, and the command must be executed.
  */
 static bool is_done(struct rnd_cm_path *path, const struct message *m)
 {
@@ -290,9 +292,9 @@ static void on_command(void *ctx)
 	if (rc == -EAGAIN || rc == -EINTR)
 		return;
 	if (rc <= 0 || m.len < sizeof(m.call)) {
-		/* The message (here: end of file, or an invalid one) is removed from the
-		 * socket first. Otherwise the program would read an error instead of end
-		 * of file.
+		/* The message (an invalid one, or the end of file) is removed from the
+		 * socket before the socket is closed. Otherwise the program would read an
+		 * error in place of end of file.
 		 */
 		rn_ctl_skip(path->sock.fd);
 		close_path(path);
@@ -308,10 +310,10 @@ static void on_command(void *ctx)
 	rnd_cm_flush(cm);
 }
 
-/* Returns true if this descriptor can be the socket of a thread (struct rnd_cm_path). It
- * must be a connected AF_UNIX socket without a name. Others are refused: a datagram
- * socket that was shut down would be readable for ever, and the end of a channel, which
- * has a name, would keep that channel open when its program has ended.
+/* Returns true if this descriptor can be the socket of a thread (struct rnd_cm_path): a
+ * connected AF_UNIX socket without a name. Others are refused, because they could do
+ * harm: a datagram socket that was shut down would be readable for ever; and the end of a
+ * channel, which has a name, would keep that channel open when its program has ended.
  */
 static bool is_path(int fd)
 {
@@ -333,7 +335,7 @@ static void keep_path(const struct rnd_cm_path *path)
 }
 
 /* Returns true if @fd is a socket that the channel has already, because a rocind that has
- * died has opened it.
+ * died had accepted it.
  */
 static bool has_path(const struct rnd_cm_channel *ch, int fd)
 {
@@ -346,8 +348,8 @@ static bool has_path(const struct rnd_cm_channel *ch, int fd)
 	return false;
 }
 
-/* Accepts @fd as a socket for commands, and receives commands on it from now on. Returns
- * 0, or -errno; then the caller must close @fd, and the thread of the program reads end
+/* Accepts @fd as a path, and receives commands by it from now on. Returns 0 or -errno.
+ * After an error the caller must close @fd, so that the thread of the program reads end
  * of file.
  */
 static int open_path(struct rnd_cm_channel *ch, int fd)

@@ -18,18 +18,18 @@
 
 struct rn_netdev;
 
-/* A socket over which one thread of a program sends its commands (a "path"). */
+/* A path: a socket by which one thread of a program sends its commands. */
 struct rnd_cm_path {
 	struct rnd_cm_path *next;
 	struct rnd_cm_channel *ch;
 	struct rnd_source sock;
-	uint64_t number; /* a number that no other path has */
-	/* The path comes from a rocind that has died. That rocind may have executed the
-	 * first command on it already.
+	uint64_t number; /* number that no other path has */
+	/* The path was restored from the records of a rocind that has died, which may
+	 * have executed the first command on it already.
 	 */
 	bool is_restored;
 	/* The last command that was executed, and its answer. A successor of rocind needs
-	 * them, so the keeper has a copy.
+	 * them, so the keeper (which starts it) has a copy.
 	 */
 	struct rnd_cm_done {
 		uint64_t channel; /* number of the channel */
@@ -44,22 +44,22 @@ struct rnd_cm_channel {
 	struct rnd_cm_channel *next;
 	struct rnd_cm *cm;
 	struct rnd_source sock;
-	/* Number that no other channel has. It is a part of the name of the program's
-	 * socket.
+	/* Number that no other channel has; a part of the name of the program's socket.
 	 */
 	uint64_t number;
-	/* number of bytes that were sent to announce events and, as far as known, were
-	 * not read
+	/* number of marks (bytes that announce events) which were sent and which the
+	 * program has, as far as rocind knows, not read yet
 	 */
 	uint32_t marks;
 	uint32_t marks_kept; /* value of @marks that the keeper knows */
-	bool is_restored;    /* restored from the records of a rocind that died */
-	/* The program may have mapped the board (memory in which programs read about
-	 * their rdma_cm ids) of an earlier rocind. So the next answer must carry the
-	 * board of this one.
+	/* the channel was restored from the records of a rocind that has died */
+	bool is_restored;
+	/* The program may have mapped the board of an earlier rocind (memory in which
+	 * programs read about their rdma_cm ids). So the next answer must carry the
+	 * descriptor of the present board.
 	 */
 	bool wants_board;
-	/* events may have been queued for which no mark (byte) was sent yet */
+	/* events may have been queued for which no mark was sent yet */
 	bool has_news;
 	struct rnd_ucma_channel *ucma;
 	struct rnd_cm_path *paths;
@@ -71,15 +71,15 @@ enum {
 	 */
 	RND_CM_EARLY_MAX = 32,
 	/* Maximum number of records of QPs, in the stats pages of programs, that are read
-	 * in one step. They are 1.2 MB, and reading them takes 0.2 ms. If a program has
-	 * more records, they are searched in several steps, at most 16 for each REP.
+	 * in one step. They have 1.2 MB, and reading them takes 0.2 ms. If programs have
+	 * more records, the search takes several steps, at most 16 for each REP.
 	 */
 	RND_CM_RECORDS_MAX = 16384,
 };
 #define RND_CM_EARLY_FOR RN_MSEC(100)
 
-/* A connection request that came before its listener. It waits for the listener until
- * @until.
+/* An early request: a connection request that came before its listener, and waits for it
+ * until @until.
  */
 struct rnd_cm_early {
 	rn_ns until;
@@ -98,12 +98,16 @@ struct rnd_cm {
 	/* packets of QP1 to and from the sockets of slot 0, one for each device address
 	 */
 	struct rn_net sockets;
-	struct rn_capture *capture; /* captures around `sockets'; NULL: there are none */
+	/* captures, between fault injection and @sockets; NULL: there are none */
+	struct rn_capture *capture;
 	struct rn_fault
-		/* fault injection around captures or sockets; NULL: there are no rules */
+		/* fault injection, in front of captures and @sockets; NULL: there are no
+		 * rules
+		 */
 		*fault;
-	struct rn_net *net; /* the outermost layer: @fault, @capture or @sockets */
-	/* packet that is to be processed next; @data is NULL: there is none */
+	/* the outermost of these layers that exists: @fault, @capture or @sockets */
+	struct rn_net *net;
+	/* the packet that is to be processed next; @data NULL: there is none */
 	struct rn_rx arrived;
 	uint64_t stats[RN_STAT_COUNT];
 	/* connection requests that wait for a listener, the oldest first */
@@ -115,14 +119,14 @@ struct rnd_cm {
 	struct rnd_router router;
 	struct rn_cm_board board; /* opened together with `ucma' */
 	struct rnd_cm_channel *channels;
-	bool has_news; /* @has_news of some channel is true */
+	bool has_news; /* at least one channel has news (rnd_cm_channel.has_news) */
 	/* Upper half of the numbers of channels: the process id of the rocind that has
 	 * made the board. It is also on the board (cm_board.h).
 	 */
 	uint32_t number;
 	uint64_t last_path;
-	/* what the keeper (which starts a successor if rocind dies) knows of this is out
-	 * of date
+	/* the keeper, which starts a successor if rocind dies, must get a new copy of
+	 * struct rnd_cm_saved
 	 */
 	bool is_changed;
 	/* how many records of QPs may still be read in this step, see RND_CM_RECORDS_MAX
@@ -132,8 +136,7 @@ struct rnd_cm {
 	struct rnd_peer_budget peer_budget;
 };
 
-/* What the keeper's record of struct rnd_cm contains: the members that a successor needs.
- */
+/* The keeper's record of struct rnd_cm: those members that a successor needs. */
 struct rnd_cm_saved {
 	uint32_t number;
 	uint32_t board_reserved;
@@ -164,17 +167,18 @@ void rnd_cm_channels_keep_all(struct rnd_cm *cm);
  */
 void rnd_cm_channels_keep_marks(struct rnd_cm *cm);
 /* Restore what record @r of the keeper describes: a channel, the marks of a channel, or a
- * path. They take over the descriptors in @r.
+ * path. The descriptors in @r belong to the restored object afterwards.
  */
 void rnd_cm_channel_restore(struct rnd_cm *cm, struct rnd_record *r);
 void rnd_cm_marks_restore(struct rnd_cm *cm, const struct rnd_record *r);
 void rnd_cm_path_restore(struct rnd_cm *cm, struct rnd_record *r);
 
-/* Notes that channel @user has new events. Implements rnd_ucma_ops.ready. */
+/* Notes that a channel has new events. @user: the channel. Implements rnd_ucma_ops.ready.
+ */
 void rnd_cm_announce(void *ctx, void *user);
 
-/* Sends a mark (a byte by which a program notices an event) for each queued event that
- * may not have one yet.
+/* Sends a mark for each queued event that may not have one yet. A mark is a byte in the
+ * channel by which a program notices an event.
  */
 void rnd_cm_announce_all(struct rnd_cm *cm);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* first_request.c - finds out whether a QP that awaits an RTU has received a request of
- * its peer, or an answer to a request of its own. Either proves what the RTU would prove.
+ * its peer, or an answer to a request of its own. Either shows that the peer has got the
+ * REP, as the RTU would.
  *
- * A kernel gets this information from its driver, if the QP is in RTR and the program
- * passes on the event (rdma_notify()). Programs of librdmacm have their QPs in RTS before
- * they accept, and no event comes. So rocind reads the records of QPs that each program
- * keeps in its stats page, whenever it would send a REP again. If the RTU arrives,
- * nothing is read.
+ * The kernel's rdma_cm learns this from the event COMM_EST, which a device raises for a
+ * QP in RTR, and which the program passes on (rdma_notify()). But programs with librdmacm
+ * have their QPs in RTS when they accept, so there is no such event. So before rocind
+ * sends a REP again, it reads the records of QPs that each program keeps in its stats
+ * page. Usually the RTU arrives in time, and nothing is read.
  */
 #include "cm.h"
 #include "cm_channel.h"
@@ -14,7 +15,7 @@
 #include "transport/io/rocind/stats_pages.h"
 
 enum {
-	/* mask of the process number (slot) in a QPN, see RN_CTL_SLOT_MAX */
+	/* mask of the slot (number of the process) in a QPN, see RN_CTL_SLOT_MAX */
 	SLOT_MASK = 0xff,
 };
 
@@ -41,10 +42,9 @@ static struct rnd_attachment *find_owner(const struct rnd_cm *cm,
 /* Returns true if the QP has received a request or an answer since it was connected to
  * this peer. There are three signs. If it has executed a request, the PSN that it expects
  * has advanced. If it has no receive for a request yet, its record has RN_STATS_NO_RECV.
- * Only the peer knows the first PSN, so no other sender can cause these. If the program
- * has sent before it heard of the RTU, which its QP in RTS allows, and the peer has
- * answered, the record has RN_STATS_ANSWERED: the peer has got the REP, and its QP is
- * connected.
+ * Only the peer knows the first PSN, so no other sender can cause these two. If the
+ * program has sent a request before the RTU came, which a QP in RTS allows, and the peer
+ * has answered, its record has RN_STATS_ANSWERED.
  */
 static bool has_moved(const struct rn_stats_qp *rec, const struct rn_cm_qp *qp)
 {

@@ -3,9 +3,9 @@
  * (rocin/peer_info.h).
  *
  * Anybody who can send a packet to the device can ask. So an answer is never longer than
- * its question, tells nothing about users and programs, and the number of answers per
- * second is limited for all who ask together. What was sent on this host counts only if
- * its sender is admitted, as for every packet (tools/rocind/net/admission.h).
+ * its question and tells nothing about users and programs, and the total number of
+ * answers per second is limited. A question from this host is answered only if its sender
+ * is admitted, as for every packet (tools/rocind/net/admission.h).
  */
 #include "peer.h"
 
@@ -16,8 +16,9 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/rocind/stats_pages.h"
 
-/* `rocin doctor` asks 23 times at most, with pauses. Four of them at once are served, and
- * what they are sent is 0.4 MB/s at most, if all questions are of the longest kind.
+/* Limits of the number of answers. `rocin doctor' asks at most 23 questions, with pauses.
+ * These limits serve four of them at the same time. If all questions have the greatest
+ * length, the answers amount to 0.4 MB/s at most.
  */
 #define ANSWER_EVERY RN_MSEC(10)
 #define ANSWERS_AT_ONCE 100
@@ -32,7 +33,9 @@ bool rnd_peer_may_answer(struct rnd_peer_budget *b, rn_ns now)
 	return true;
 }
 
-/* Combines what is known of the devices at an address. */
+/* Combines what is known about the ICRC checks of several devices at one address. @known:
+ * of the devices so far; @one: of one more device.
+ */
 static uint8_t combine(uint8_t known, uint32_t one)
 {
 	if (one == RN_PEER_ICRC_EXACT)

@@ -20,8 +20,8 @@ static void copy_data(struct rdma_ucm_conn_param *conn, const struct rn_cm_event
 }
 
 /* Fills in the parameters that the peer has requested or granted. Responder resources and
- * initiator depth are those of this side: the responder resources of the peer are the
- * limit of this side's initiator depth.
+ * initiator depth are stated for this side: this side's initiator depth is limited by the
+ * responder resources of the peer.
  */
 static void fill_conn(struct rnd_event *out, const struct rn_cm_event *ev, uint32_t skip)
 {
@@ -50,8 +50,9 @@ static void fill_ud(struct rnd_event *out, const struct rn_cm_event *ev, uint32_
 	memcpy(ud->private_data, ev->data + skip, ud->private_data_len);
 }
 
-/* Called when a peer has repeated a connection request. Answers with an MRA, because the
- * program may take long to accept. (There is no MRA for SIDR.)
+/* Called when a peer has repeated a connection request. Answers by an MRA, which asks the
+ * peer for patience, because the program may take long to accept. For SIDR there is no
+ * MRA.
  */
 static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 {
@@ -61,8 +62,8 @@ static void be_patient(struct rnd_ucma *ucma, const struct rn_cm_event *ev)
 
 /* ---- Events of requests ---- */
 
-/* Sets the addresses of @id, which was made for a connection request. They come from the
- * IP CM header of the request.
+/* Sets the addresses of @id, which was made for a connection request, to those in the IP
+ * CM header of the request.
  */
 static void set_ends(struct rnd_id *id, const struct rn_cm_ip_hdr *hdr, uint16_t port,
 		     uint32_t scope)
@@ -115,8 +116,8 @@ static void on_request(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_even
 	if (!out) {
 		if (id)
 			rnd_id_destroy(id, now);
-		/* This sends a REJ with the reason RN_CM_REJ_CONSUMER. Linux sends the
-		 * same when it has no memory.
+		/* This sends a REJ with the reason RN_CM_REJ_CONSUMER, as Linux does if
+		 * it has no memory.
 		 */
 		rn_cm_close(ucma->cfg.cm, now, ev->conn);
 		return;
@@ -197,7 +198,8 @@ static void on_event(struct rnd_id *id, const struct rn_cm_event *ev)
 		break;
 	case RN_CM_EV_REQ:
 	case RN_CM_EV_SIDR_REQ:
-	case RN_CM_EV_LAP: /* LAP is ignored, as rdma_cm has no way to answer it */
+	/* rdma_cm has no command that could answer a LAP, so a LAP is ignored */
+	case RN_CM_EV_LAP:
 	case RN_CM_EV_APR:
 	case RN_CM_EV_COUNT:
 		break;
@@ -229,9 +231,9 @@ enum {
 
 /* ---- Listening ---- */
 
-/* Fills in the listener of an rdma_cm id (what the connection manager compares requests
- * with), so that it gets only requests for the address of the id. If that is a wildcard
- * address, only the IP version is compared.
+/* Fills in the listener of an rdma_cm id: the values with which the connection manager
+ * compares requests. The id is to get only requests for its address. If that is a
+ * wildcard address, only the IP version of a request is compared.
  */
 static void fill_listener(struct rnd_id *id, uint32_t backlog)
 {
@@ -403,8 +405,8 @@ int rnd_cmd_accept(struct rnd_call *c, const union rnd_command *in)
 		return rc;
 	if (id->state != RND_ID_CONNECT || !id->conn)
 		return -EINVAL;
-	/* Without parameters, this is the command of the active side after the event
-	 * CONNECT_RESPONSE: the program reports that it is ready.
+	/* Without parameters, ACCEPT is the command of the active side after the event
+	 * CONNECT_RESPONSE: the program says that it is ready.
 	 */
 	rc = cmd->conn_param.valid ? accept_id(id, c->now, cmd)
 				   : rn_cm_ready(c->ch->ucma->cfg.cm, id->conn, NULL, 0);
@@ -475,8 +477,9 @@ int rnd_cmd_disconnect(struct rnd_call *c, const union rnd_command *in)
 		return rc;
 	if (!id->conn)
 		return -EINVAL;
-	/* If there is a connection, this sends a DREQ. The command succeeds even if there
-	 * is none, because the program's QP goes to ERR in any case.
+	/* If there is a connection, this sends a DREQ. If there is none, the command
+	 * succeeds nevertheless, because all that the program needs is that its QP goes
+	 * to ERR.
 	 */
 	if (id->qp_type != IBV_QPT_UD)
 		rn_cm_disconnect(c->ch->ucma->cfg.cm, c->now, id->conn, NULL, 0);

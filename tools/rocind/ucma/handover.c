@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* handover.c - copies ids, connections, multicast groups and events for a successor of
- * this process, and restores them from such copies.
+ * this process, and restores them from these copies.
  *
  * Objects that may have changed are in lists. When the command, packet or timer that has
  * changed them has been processed, they are copied.
@@ -20,8 +20,8 @@ struct numbers {
 	struct rn_cm_numbers cm;
 };
 
-/* The saved state of an id: a copy of the struct, of which the pointers are not valid,
- * and the numbers of the objects to which they pointed.
+/* The saved state of an id: a copy of the struct, and the numbers of the objects to which
+ * its pointers point. The pointers themselves mean nothing in the copy.
  */
 struct saved_id {
 	struct rnd_id id;
@@ -103,8 +103,8 @@ static void keep_event(const struct rnd_ucma *ucma, const struct rnd_event *ev)
 	keep(ucma, RND_UCMA_EVENT, ev->order, &s, sizeof(s));
 }
 
-/* Returns the size of the saved state of a connection. It consists of the number of the
- * connection's listener, and of what the protocol saves.
+/* Returns the size of the saved state of a connection, which consists of the number of
+ * its listener and what the protocol saves.
  */
 static size_t conn_copy_len(void)
 {
@@ -383,8 +383,8 @@ void rnd_ucma_restored(struct rnd_ucma *ucma)
 		if (id->conn)
 			rn_cm_set_user(id->conn, id);
 		/* The rdma_cm id of a connection request must be behind its listener in
-		 * the list, because closing the channel destroys ids in this order, and
-		 * the listener must be first.
+		 * the list: when the channel is closed, ids are destroyed in the order of
+		 * the list, and the listener must be destroyed first.
 		 */
 		if (id->asked_for) {
 			rn_list_remove(&id->link);

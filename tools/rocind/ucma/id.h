@@ -15,8 +15,9 @@
 #include "transport/container/list.h"
 #include "ucma.h"
 
-/* States of an rdma_cm id, as in cma.c of Linux. The states between a query and its
- * result do not exist here, because addresses and routes are resolved at once.
+/* States of an rdma_cm id, as in cma.c of Linux. Linux has further states between a query
+ * and its result. They do not exist here, because addresses and routes are resolved at
+ * once.
  */
 enum rnd_id_state {
 	RND_ID_IDLE,
@@ -24,7 +25,7 @@ enum rnd_id_state {
 	RND_ID_LISTEN,
 	RND_ID_ADDR_RESOLVED,
 	RND_ID_ROUTE_RESOLVED,
-	/* has requested a connection, was requested by a peer, or is connected */
+	/* the id has requested a connection, was requested by a peer, or is connected */
 	RND_ID_CONNECT,
 	RND_ID_DISCONNECT,
 };
@@ -54,7 +55,7 @@ enum rnd_event_type {
 /* Q_Key of datagram QPs (RDMA_UDP_QKEY). */
 #define RND_UDP_QKEY 0x01234567u
 
-/* A device of a program; programs with the same device share this structure. */
+/* A device of a program. Programs that have the same device share this structure. */
 struct rnd_ucma_dev {
 	struct rnd_ucma_dev *next;
 	struct rn_netdev nd;
@@ -98,7 +99,7 @@ struct rnd_id {
 
 	enum rnd_id_state state;
 	uint8_t qp_type; /* enum ibv_qp_type */
-	/* addresses and ports, whether or not the rdma_cm id holds its port */
+	/* addresses and ports; used even if the rdma_cm id does not hold a port */
 	struct rnd_port_user port;
 	/* device that the rdma_cm id is bound to, or NULL */
 	const struct rnd_ucma_dev *dev;
@@ -110,18 +111,21 @@ struct rnd_id {
 	struct rn_cm_listener listener;
 	struct rn_cm_conn *conn; /* connection of the rdma_cm id, or NULL */
 	/* If the rdma_cm id was made for a connection request: the listener that has got
-	 * the request. NULL after GET_EVENT has reported the request.
+	 * the request. NULL as soon as GET_EVENT has reported the request to the program.
 	 */
 	struct rnd_id *asked_for;
 	uint32_t psn; /* first PSN that the rdma_cm id's QP is to receive */
-	/* QPN, which the program passes with CONNECT or ACCEPT; else 0 */
+	/* QPN that the program has passed with CONNECT or ACCEPT; 0: none yet */
 	uint32_t qpn;
 };
 
 struct rnd_event {
 	struct rn_list link;
 	struct rn_list changed; /* link in rnd_ucma.changed_events until a copy is made */
-	uint64_t order;		/* later events of all channels have higher numbers */
+	/* number of the event; an event that was queued later, in any channel, has a
+	 * higher one
+	 */
+	uint64_t order;
 	struct rnd_id *id;
 	struct rnd_mcast *mcast; /* multicast group that the event is about, or NULL */
 	/* the new rdma_cm id that a CONNECT_REQUEST event reports; else NULL */
@@ -131,7 +135,7 @@ struct rnd_event {
 
 /* A table of objects by number, in an array that grows. */
 struct rnd_table {
-	void **at; /* the objects; NULL: the number is free */
+	void **at; /* the objects, by number; NULL: the number is free */
 	uint32_t max, count;
 };
 
@@ -142,8 +146,8 @@ struct rnd_ucma {
 	struct rnd_ucma_dev *devs;
 	struct rnd_table ids;	 /* all rdma_cm ids (struct rnd_id) */
 	struct rnd_table mcasts; /* all multicast groups (struct rnd_mcast) */
-	/* rdma_cm id that the current command is about, or NULL; after the command,
-	 * answers about it are published again on the board (cm_board.h)
+	/* rdma_cm id that the present command is about, or NULL. After the command, the
+	 * answers to queries about this id are published on the board again (cm_board.h).
 	 */
 	struct rnd_id *named;
 	/* The rdma_cm id or multicast group that the last GET_EVENT command has reported;
@@ -176,8 +180,8 @@ uint32_t rnd_ucma_random(struct rnd_ucma *ucma);
 
 /* ---- Noting changes for handover.c ---- */
 
-/* Called before an object changes, or after it was made. Puts it into the list of objects
- * that rnd_ucma_keep_changes() copies for a successor of this rocind.
+/* Called before an object changes, and after it was made. Puts it into the list of
+ * objects that rnd_ucma_keep_changes() copies for a successor of this rocind.
  */
 static inline void rnd_id_touch(struct rnd_id *id)
 {
@@ -197,8 +201,8 @@ static inline void rnd_mcast_touch(struct rnd_mcast *mc)
 		rn_list_push_back(&mc->id->ch->ucma->changed_mcasts, &mc->changed);
 }
 
-/* Called when the object with this number exists no more. Drops the copy that was made
- * for a successor of this rocind.
+/* Called when the object with this number no longer exists. Removes the copy of it that
+ * was made for a successor of this rocind.
  */
 static inline void rnd_ucma_forget(const struct rnd_ucma *ucma, enum rnd_ucma_kind kind,
 				   uint64_t number)
@@ -230,7 +234,7 @@ struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type,
 /* ---- Commands ---- */
 
 /* A command, in the layout of <rdma/rdma_user_cm.h>. If the program has written fewer
- * bytes than the struct has, the rest is zero.
+ * bytes than the struct has, the remaining bytes are zero.
  */
 union rnd_command {
 	struct rdma_ucm_create_id create_id;
@@ -281,12 +285,14 @@ uint8_t rnd_gid_index(const struct rnd_ucma_dev *dev, const struct rn_gid *gid);
 int rnd_id_bind(struct rnd_id *id, const struct rnd_address *wanted);
 void rnd_id_route(const struct rnd_id *id, struct rn_cm_route *route);
 void rnd_ah_attr(const struct rnd_id *id, struct ib_uverbs_ah_attr *ah);
-/* Fills in what QUERY_ROUTE answers about the rdma_cm id. Called for the command, and
- * when the answer is published on the board (memory that programs read, cm_board.h).
+/* Fills in the answer to QUERY_ROUTE about the rdma_cm id. Used when the program sends
+ * the command, and when the answer is published on the board (memory that programs read,
+ * cm_board.h).
  */
 void rnd_answer_route(const struct rnd_id *id, struct rdma_ucm_query_route_resp *resp);
-/* Fills in what INIT_QP_ATTR answers about the rdma_cm id, for QP state @state. Called
- * for the command, and when the answer is published on the board. Returns 0 or -EINVAL.
+/* Fills in the answer to INIT_QP_ATTR about the rdma_cm id, for QP state @state. Used
+ * when the program sends the command, and when the answer is published on the board.
+ * Returns 0 or -EINVAL.
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr);

@@ -27,7 +27,7 @@ static int set_ack_timeout(struct rnd_id *id, uint8_t timeout)
 {
 	bool is_reliable = id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
 
-	/* The timeout of a QP has five bits. Linux does not check that here. */
+	/* The ACK timeout of a QP has five bits. Linux does not check this here. */
 	if (!is_reliable || timeout > 31)
 		return -EINVAL;
 	id->ack_timeout = timeout;
@@ -59,8 +59,8 @@ static int set_of_id(struct rnd_id *id, uint32_t name, const void *value, size_t
 	}
 }
 
-/* Checks the path record that a program sets. It is not used, because on RoCE the path
- * follows from the route. Returns 0 or -EINVAL.
+/* Checks the path record that a program sets. The record is not used: on RoCE the path is
+ * determined by the route. Returns 0 or -EINVAL.
  */
 static int set_path(struct rnd_id *id, const void *paths, size_t len)
 {

@@ -125,8 +125,8 @@ static bool speaks_one_family(const struct rnd_port_user *u)
 	return u->v6only || u->src.family == AF_INET;
 }
 
-/* Returns 0 if @u may use @port in addition to the rdma_cm ids that already use it, or
- * -errno. @reuse: @u permits that others use the port, too.
+/* Returns 0 if @u may use @port together with the rdma_cm ids that already use it, or
+ * -errno. @reuse: @u permits others to use the port, too.
  */
 static int check(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port,
 		 bool reuse)
@@ -154,8 +154,8 @@ static bool may_differ(const struct rnd_address *a, const struct rnd_address *b)
 	return !rnd_address_is_any(a) && !rnd_address_is_any(b) && !is_same_address(a, b);
 }
 
-/* Returns true if @u may have the ephemeral port @port. Two rdma_cm ids with a
- * destination may share it if their sources or their destinations differ.
+/* Returns true if @u may have the ephemeral port @port. Two rdma_cm ids that have a
+ * destination may share a port if their sources or their destinations differ.
  */
 static bool is_unique(struct rnd_ports *p, const struct rnd_port_user *u, uint16_t port)
 {

@@ -2,8 +2,8 @@
 /* ports.h - socket addresses of rdma_cm programs, and the ports in use in each
  * port space.
  *
- * Source: drivers/infiniband/core/cma.c (cma_get_port()). The port spaces belong to the
- * CM: RDMA_PS_TCP has nothing to do with the TCP ports of sockets.
+ * Source: drivers/infiniband/core/cma.c (cma_get_port()). The port spaces are those of
+ * the CM. So the ports of RDMA_PS_TCP are independent of the TCP ports of sockets.
  */
 #ifndef RND_PORTS_H
 #define RND_PORTS_H
@@ -50,8 +50,8 @@ bool rnd_address_is_localhost(const struct rnd_address *a);
 
 /* ---- Ports in use ---- */
 
-/* The address and port of one rdma_cm id, and its entry in the table of ports. The caller
- * must fill in the address before it calls rnd_port_take().
+/* The addresses of one rdma_cm id with their ports, and the id's entry in the table of
+ * ports. The caller must fill in the address before it calls rnd_port_take().
  */
 struct rnd_port_user {
 	enum rn_cm_port_space ps;
@@ -60,7 +60,8 @@ struct rnd_port_user {
 	struct rnd_address dst; /* address of the peer; family 0: none */
 	bool reuse;		/* value of the option RDMA_OPTION_ID_REUSEADDR */
 	bool v6only;		/* value of the option RDMA_OPTION_ID_AFONLY */
-	/* link in the table of ports; linked while the rdma_cm id holds port src.port */
+	/* link in the table of ports; linked while the rdma_cm id holds the port src.port
+	 */
 	struct rn_list link;
 };
 
@@ -70,7 +71,7 @@ enum {
 
 struct rnd_ports {
 	uint16_t first, last; /* range of ephemeral ports */
-	uint16_t free;	      /* lowest port that needs no privilege */
+	uint16_t free;	      /* lowest port that unprivileged users may bind */
 	uint32_t count;
 	struct rn_list bucket[RND_PORT_BUCKETS];
 };
@@ -87,13 +88,12 @@ void rnd_ports_init(struct rnd_ports *p, uint16_t first, uint16_t last, uint16_t
  */
 int rnd_port_take(struct rnd_ports *p, struct rnd_port_user *u, uint32_t random);
 
-/* @u is going to listen: makes its port exclusive, so that no other rdma_cm id may have
- * the same address and port, even with REUSEADDR. Returns 0, or an error of
- * rnd_port_take().
+/* Called before @u listens. Makes its port exclusive: no other rdma_cm id may have the
+ * same address and port, even with REUSEADDR. Returns 0, or an error of rnd_port_take().
  */
 int rnd_port_listen(struct rnd_ports *p, struct rnd_port_user *u);
 
-/* Enters @u in the table with the port src.port, which an earlier rocind has given it. */
+/* Puts @u into the table with the port src.port, which an earlier rocind has given it. */
 void rnd_port_restore(struct rnd_ports *p, struct rnd_port_user *u);
 
 /* Frees the port of @u; does nothing if it has none. */

@@ -68,8 +68,8 @@ int rnd_cmd_query_route(struct rnd_call *c, const union rnd_command *in)
 	if (rc)
 		return rc;
 	rnd_answer_route(id, &resp);
-	/* Leaves out the last members, because librdmacm has set them already for devices
-	 * that it knows by name.
+	/* The last members are left out of the answer: librdmacm has already set them
+	 * itself for devices that it knows by name.
 	 */
 	return rnd_call_answer(c, &resp,
 			       offsetof(struct rdma_ucm_query_route_resp, ibdev_index));
@@ -106,8 +106,8 @@ static int query_addr(struct rnd_call *c, const struct rnd_id *id)
 			       offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
 }
 
-/* struct sockaddr_ib of <rdma/ib.h>, a header that C programs in user space can
- * hardly include.
+/* struct sockaddr_ib. The header <rdma/ib.h>, which declares it, can hardly be included
+ * in a C program of user space.
  */
 struct sockaddr_ib_wire {
 	uint16_t family;
@@ -158,7 +158,7 @@ static void put_path_record(const struct rnd_id *id, uint8_t rec[64])
 	memcpy(rec + 24, id->port.src.gid.raw, 16);
 	memcpy(rec + 44, &label, sizeof(label));
 	rec[48] = id->tos;
-	/* two fields of the path record: reversible, and a number of paths of 1 */
+	/* two fields of the path record: reversible, and number of paths, which is 1 */
 	rec[49] = 0x81;
 	rec[50] = rec[51] = 0xff;
 	rec[54] = (uint8_t)(SELECTOR_EQUAL << 6 | route.mtu);
@@ -281,8 +281,8 @@ static void attr_rts(const struct rnd_id *id, struct ib_uverbs_qp_attr *attr)
 	attr->max_rd_atomic = qp->max_rd_atomic;
 }
 
-/* Fills in the attributes that a QP needs in state @state. UD QPs need some only in INIT;
- * librdmacm itself knows those for RTR and RTS.
+/* Fills in the attributes that a QP needs in state @state. UD QPs need attributes from
+ * here only for INIT; librdmacm itself knows those for RTR and RTS.
  */
 int rnd_answer_qp_attr(const struct rnd_id *id, uint32_t state,
 		       struct ib_uverbs_qp_attr *attr)

@@ -52,10 +52,10 @@ static int hold_address(const struct rnd_ucma_channel *ch, const struct rnd_ucma
 			      rn_gid_is_link_local(gid) ? dev->nd.ifindex : 0);
 }
 
-/* Makes rocind receive the packets to QP1 of all addresses of the program's devices.
- * Called for an rdma_cm id with a wildcard address. An address at which that fails, for
- * instance because another program has the UDP port, is left out, unless it fails at all
- * of them. Returns 0 or -errno.
+/* Called for an rdma_cm id with a wildcard address. Makes rocind receive the packets to
+ * QP1 of all addresses of the program's devices. An address at which this fails is left
+ * out, for instance if another program has its UDP port; if it fails at all of them, the
+ * call fails. Returns 0 or -errno.
  */
 static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool only)
 {
@@ -75,7 +75,7 @@ static int hold_all(const struct rnd_ucma_channel *ch, uint16_t family, bool onl
 				rc = held;
 		}
 	}
-	/* If no device has a suitable address, the program may listen all the same. */
+	/* If no device has a suitable address, the program may listen nevertheless. */
 	return rc == -ENODEV ? 0 : rc;
 }
 
@@ -93,9 +93,9 @@ static int take_port(struct rnd_id *id, const struct rnd_address *addr)
 	return rc;
 }
 
-/* Returns @addr or, if it is the loopback address and no device has that address, the
- * wildcard (cma_any_addr() in cma.c). Other addresses of 127.0.0.0/8 are never replaced,
- * because devices can have them.
+/* Returns @addr. If it is the loopback address and no device has that address, returns
+ * the wildcard, as Linux does (cma_any_addr() in cma.c). Other addresses of 127.0.0.0/8
+ * stay as they are, because devices can have them.
  */
 static struct rnd_address own_or_any(const struct rnd_ucma_channel *ch,
 				     const struct rnd_address *addr)
@@ -176,8 +176,8 @@ static bool fits(const void *sa, uint16_t size)
 	return size && size == rnd_address_size(family);
 }
 
-/* Executes BIND. librdmacm also uses this command to find out whether there are
- * InfiniBand addresses (AF_IB); there are none.
+/* Executes BIND. By this command librdmacm also finds out whether there are InfiniBand
+ * addresses (AF_IB); there are none.
  */
 int rnd_cmd_bind(struct rnd_call *c, const union rnd_command *in)
 {
@@ -196,9 +196,9 @@ int rnd_cmd_bind(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Resolving addresses and routes ---- */
 
-/* Returns the device for a route. Sets *@src to the source address: the one that the
- * route prefers, or else the first suitable one of the device. Returns NULL if there is
- * none.
+/* Returns the device that a route uses, or NULL. Sets *@src to the source address: the
+ * one that the route prefers or, if the device does not have it, the first suitable
+ * address of the device.
  */
 static struct rnd_ucma_dev *choose_dev(const struct rnd_id *id,
 				       const struct rnd_ucma_route *route,
@@ -255,8 +255,8 @@ static int loop_back(struct rnd_id *id)
 	return -ENODEV;
 }
 
-/* Finds the route to the destination of the rdma_cm id, and so its device and source
- * address. Returns 0; -errno, with which the command fails; or a positive errno, which
+/* Finds the route to the destination of the rdma_cm id, and by it the id's device and
+ * source address. Returns 0; -errno if the command must fail; or a positive errno, which
  * the event ADDR_ERROR reports.
  */
 static int find_way(struct rnd_id *id)
@@ -321,8 +321,8 @@ static int resolve(struct rnd_id *id, const struct rnd_address *src,
 	return 0;
 }
 
-/* Resolves a destination for an rdma_cm id. If the family of @src_sa is 0, the program
- * has given no source.
+/* Resolves the destination @dst_sa for rdma_cm id @number. If the family of @src_sa is 0,
+ * the program has given no source.
  */
 static int resolve_between(struct rnd_call *c, uint32_t number, const void *src_sa,
 			   const void *dst_sa, size_t len)

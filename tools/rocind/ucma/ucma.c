@@ -19,8 +19,8 @@ struct rnd_event *rnd_event_queue(struct rnd_id *id, enum rnd_event_type type, i
 {
 	struct rnd_ucma_channel *ch = id->ch;
 	/* An rdma_cm id that was made for a connection request has no uid until the
-	 * program accepts it. Until then the program does not know the id, and gets no
-	 * events for it.
+	 * program accepts it. Until then the program does not know the id, so it gets no
+	 * events about it.
 	 */
 	struct rnd_event *ev = id->uid ? calloc(1, sizeof(*ev)) : NULL;
 
@@ -81,8 +81,8 @@ void rnd_id_show(struct rnd_id *id)
 	struct rdma_ucm_query_route_resp route = { 0 };
 	struct rn_cm_answers answers = { 0 };
 
-	/* While a connection request has not been reported, the program does not know of
-	 * the rdma_cm id that was made for it.
+	/* As long as a connection request was not reported, the program does not know the
+	 * rdma_cm id that was made for it.
 	 */
 	if (!cfg->ops->show || id->asked_for)
 		return;
@@ -258,7 +258,7 @@ int rnd_id_find(struct rnd_ucma_channel *ch, uint32_t number, struct rnd_id **id
 	struct rnd_id *found = rnd_table_get(&ch->ucma->ids, number);
 
 	/* An rdma_cm id that was made for a connection request does not exist for the
-	 * program until GET_EVENT has reported the request.
+	 * program before GET_EVENT has reported the request.
 	 */
 	if (!found || found->asked_for)
 		return -ENOENT;
@@ -311,9 +311,9 @@ static void forget_events(struct rnd_id *id, const struct rnd_mcast *mcast, rn_n
 		if (ev->id != id || (mcast && ev->mcast != mcast))
 			continue;
 		event_free(ev);
-		/* The rdma_cm id that was made for a connection request is freed, too,
-		 * because the program will never hear of the request. That id has no
-		 * events.
+		/* The event reports a connection request, of which the program will now
+		 * never learn. So the rdma_cm id that was made for the request is freed,
+		 * too. That id has no events.
 		 */
 		if (asked_for)
 			free_id(asked_for, now);
@@ -334,9 +334,9 @@ static void move_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 	rnd_id_touch(id);
 }
 
-/* Moves an rdma_cm id with its events to another channel. The ids that were made for
- * connection requests to it move after it: they must come behind their listener in the
- * list of the channel, because the listener must be destroyed first.
+/* Moves an rdma_cm id with its events to another channel. After it moves the ids that
+ * were made for connection requests to it: in the list of the channel they must be behind
+ * their listener, because the listener must be destroyed first.
  */
 static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 {
@@ -357,9 +357,9 @@ static void migrate_id(struct rnd_id *id, struct rnd_ucma_channel *to)
 		from->event_count--;
 		rn_list_push_back(&to->events, l);
 		to->event_count++;
-		/* The event is the newest one of all channels now, so it gets a new order
-		 * number. Its copy for a successor of rocind is made anew under that
-		 * number.
+		/* The event is now the newest one of all channels, so it gets a new order
+		 * number. The copy of it for a successor of rocind is made again, under
+		 * the new number.
 		 */
 		rnd_ucma_forget(to->ucma, RND_UCMA_EVENT, ev->order);
 		ev->order = ++to->ucma->last_order;
@@ -513,7 +513,8 @@ struct rnd_ucma_channel *rnd_ucma_open(struct rnd_ucma *ucma,
 
 void rnd_ucma_close(struct rnd_ucma_channel *ch, rn_ns now)
 {
-	/* Destroying a listener also destroys the rdma_cm ids of its unreported requests.
+	/* When a listener is destroyed, the rdma_cm ids of its unreported requests are
+	 * destroyed, too, so the list is read anew each time.
 	 */
 	while (!rn_list_is_empty(&ch->ids)) {
 		struct rn_list *first = ch->ids.next;
@@ -661,7 +662,9 @@ static int cmd_get_event(struct rnd_call *c, const union rnd_command *in)
 	return 0;
 }
 
-/* Queues an event of the program's own, which gets it as any other. */
+/* Queues an event that the program itself has written. The program gets it like any other
+ * event.
+ */
 static int cmd_write_cm_event(struct rnd_call *c, const union rnd_command *in)
 {
 	const struct rn_cmdev_write_cm_event *cmd = &in->write_cm_event;
@@ -683,7 +686,7 @@ static int cmd_write_cm_event(struct rnd_call *c, const union rnd_command *in)
 
 /* ---- Commands about multicast groups ---- */
 
-/* On RoCE a multicast group is an IP multicast group. Joining it requires only an
+/* On RoCE a multicast group is an IP multicast group, so joining it requires only an
  * address. The network learns of the membership when the program attaches its QP to the
  * group.
  */
@@ -725,8 +728,8 @@ static int join(struct rnd_call *c, const struct rdma_ucm_join_mcast *cmd)
 	rc = rnd_id_find(c->ch, cmd->id, &id);
 	if (rc)
 		return rc;
-	/* A wildcard in place of a group address is refused: on RoCE nobody could choose
-	 * an address, as the subnet manager of InfiniBand does.
+	/* A wildcard instead of a group address is refused. On InfiniBand the subnet
+	 * manager would choose an address; on RoCE there is nobody who could.
 	 */
 	if (!id->dev || id->qp_type != IBV_QPT_UD ||
 	    (id->state != RND_ID_BOUND && id->state != RND_ID_ADDR_RESOLVED) ||
@@ -791,7 +794,7 @@ static int cmd_leave_mcast(struct rnd_call *c, const union rnd_command *in)
 
 static const struct {
 	rnd_call_fn *call;
-	/* minimum size of the buffer for the answer; a smaller one gets ENOSPC */
+	/* size that the buffer for the answer must have at least; otherwise ENOSPC */
 	size_t out;
 } commands[] = {
 	[RDMA_USER_CM_CMD_CREATE_ID] = { cmd_create_id,
@@ -827,7 +830,8 @@ static const struct {
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = { rnd_cmd_resolve_addr, 0 },
 	[RDMA_USER_CM_CMD_JOIN_MCAST] = { cmd_join_mcast,
 					  sizeof(struct rdma_ucm_create_id_resp) },
-	/* The command before, RESOLVE_IB_SERVICE, asks an SA, which RoCE does not have.
+	/* RESOLVE_IB_SERVICE, the command with the number before this one, is not
+	 * offered: it asks an SA, which RoCE does not have.
 	 */
 	[RN_CMDEV_WRITE_CM_EVENT] = { cmd_write_cm_event, 0 },
 };

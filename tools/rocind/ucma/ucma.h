@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ucma.h - what the kernel does behind /dev/infiniband/rdma_cm, without I/O.
  *
- * A channel stands for one open descriptor of that device. Programs write commands to it
- * (see rdma/rdma_user_cm.h). Later results are queued in the channel as events, which the
- * command GET_EVENT returns. An id is the kernel's counterpart of a struct rdma_cm_id: it
- * is bound to an address and a port, listens or has a connection, and belongs to one
- * channel until it is destroyed or migrated. All channels share one space of ports, as in
- * one network namespace.
+ * A channel stands for one open descriptor of that device, to which the program writes
+ * commands (see rdma/rdma_user_cm.h). What happens later is queued in the channel as
+ * events, which the command GET_EVENT returns. An id is the kernel's counterpart of a
+ * struct rdma_cm_id: it is bound to an address and a port, listens or has a connection,
+ * and belongs to one channel until it is destroyed or migrated. All channels share one
+ * space of ports, as in one network namespace.
  *
  * Inputs   rnd_ucma_command(), rnd_ucma_packet(), rnd_ucma_expire()
  * Outputs  the packets and the deadline of the connection manager (rocin/cm.h), and the
@@ -36,8 +36,8 @@ struct rnd_ucma_route {
 	bool is_local; /* the destination is an address of this machine */
 };
 
-/* Kinds of objects that are handed over to a successor of this process, in the order in
- * which it restores them.
+/* Kinds of objects that a successor of this process gets, in the order in which it
+ * restores them.
  */
 enum rnd_ucma_kind {
 	RND_UCMA_NUMBERS,
@@ -63,14 +63,14 @@ struct rnd_ucma_ops {
 	 * it.
 	 */
 	bool (*is_local)(void *ctx, const struct rn_gid *gid);
-	/* Tells a program that an event was queued in its channel. @user: the argument
-	 * @user of the call of rnd_ucma_open() that has made the channel.
+	/* Called when an event was queued in a channel, so that its program must be told.
+	 * @user: the argument @user of the call of rnd_ucma_open() that has made the
+	 * channel.
 	 */
 	void (*ready)(void *ctx, void *user);
 	/* Publishes the answers to queries about the rdma_cm id @number, after they have
-	 * changed. If the id no longer exists, @answers is NULL; otherwise this function
-	 * must fill in @answers->channel. @user: that of the channel. The pointer may be
-	 * NULL.
+	 * changed. @answers: NULL if the id no longer exists; otherwise this function
+	 * must fill in @answers->channel. @user: as for ready(). May be NULL.
 	 */
 	void (*show)(void *ctx, void *user, uint32_t number,
 		     struct rn_cm_answers *answers);
@@ -94,8 +94,9 @@ struct rnd_ucma_ops {
 struct rnd_ucma_cfg {
 	const struct rnd_ucma_ops *ops;
 	void *ctx;
-	/* The connection manager protocol. It must exist longer than the struct rnd_ucma,
-	 * and nobody else may give it commands or packets, or fetch its events.
+	/* The connection manager protocol. It must exist longer than the struct rnd_ucma.
+	 * Only the functions of this file may give it commands and packets, and fetch its
+	 * events.
 	 */
 	struct rn_cm *cm;
 	uint64_t seed; /* seed for PSNs and ephemeral ports */
@@ -140,13 +141,16 @@ uint32_t rnd_ucma_event_count(const struct rnd_ucma_channel *ch);
 struct rnd_call {
 	struct rnd_ucma_channel *ch;
 	rn_ns now;
-	/* Head of the command as the program has sent it. Its member @from is not used;
-	 * @from below is used instead.
+	/* Header of the command as the program has sent it. @from below is used in place
+	 * of the header's member of that name.
 	 */
 	const struct rn_cmdev_call *head;
-	/* @head->in_len bytes: command without its header; need not be aligned */
+	/* the command without its header: @head->in_len bytes, which need not be aligned
+	 */
 	const void *in;
-	/* @head->option_len bytes that the command points to: the value of SET_OPTION */
+	/* data to which the command points: @head->option_len bytes, the value of
+	 * SET_OPTION
+	 */
 	const void *option;
 	/* For MIGRATE_ID: the channel of the descriptor that the command names. NULL:
 	 * that descriptor does not belong to a channel.
@@ -165,13 +169,14 @@ struct rnd_call {
  */
 int rnd_ucma_command(struct rnd_call *c);
 
-/* Called when the answer to a command has been sent, or cannot be sent. If the answer has
- * reported an event, the published number of reported events is increased.
+/* Called when the answer to a command has been sent, or cannot be sent. If the answer
+ * reports an event, increases the number of reported events that is published on the
+ * board.
  */
 void rnd_ucma_answered(struct rnd_ucma *ucma);
 
-/* Processes a MAD of the CM that has come to QP1 of an address. rnd_ucma_ops.hold() was
- * called for that address before. Returns what rn_cm_receive() returns.
+/* Processes a MAD of the CM that has arrived at QP1 of an address. rnd_ucma_ops.hold()
+ * was called for that address before. Returns what rn_cm_receive() returns.
  */
 bool rnd_ucma_packet(struct rnd_ucma *ucma, rn_ns now, const struct rn_cm_rx *rx);
 
