@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* keeper.c - see keeper.h: the table of records, the messages between rocind and its
- * keeper, and the keeper process.
+/* keeper.c - the table of records, the messages between rocind and its keeper, and the
+ * keeper process; see keeper.h.
  */
 #include "keeper.h"
 
@@ -21,19 +21,17 @@
 
 /* ---- Messages between rocind and the keeper ---- */
 
-/* A message consists of a struct head and entries, each of which is followed by its
- * bytes. The descriptors of all entries are sent with the message, in the order of the
- * entries.
+/* A message consists of a struct head and entries. Each entry is followed by its bytes.
+ * The descriptors of all entries are sent with the message, in the order of the entries.
  */
 
 enum {
 	MAGIC = 0x6b6e5270, /* "pRnk" */
 	BATCH_BYTES = 64 << 10,
-	BATCH_FDS = 200, /* below the 253 that the kernel passes with one message */
+	/* fewer than 253, the maximum that the kernel passes with one message */
+	BATCH_FDS = 200,
 	ALIGN = 8,
-	/* Time in ms for which rocind waits if the keeper does not receive a message, or
-	 * does not end when it should.
-	 */
+	/* Time in ms that rocind gives the keeper to receive a message, or to end. */
 	KEEPER_TIMEOUT_MS = 1000,
 };
 
@@ -46,7 +44,7 @@ enum operation {
 struct head {
 	uint32_t magic;
 	uint32_t entries;
-	uint32_t is_last; /* the transaction is complete */
+	uint32_t is_last; /* this message completes its transaction */
 	uint32_t is_end;  /* rocind ends and wants no successor */
 };
 
@@ -110,9 +108,9 @@ static struct rnd_record **chain_of(const struct rnd_estate *e, enum rnd_record_
 			 (e->chains - 1)];
 }
 
-/* Returns the place of a record in its hash chain: the address of the pointer that points
- * to it. If there is no such record, that pointer is NULL, and a new record can be linked
- * there.
+/* Returns the place of a record in its hash chain, that is the address of the pointer
+ * that points to the record. If there is no such record, the pointer is NULL, and a new
+ * record can be linked there.
  */
 static struct rnd_record **find_place(const struct rnd_estate *e,
 				      enum rnd_record_kind kind, uint64_t number)
@@ -209,8 +207,8 @@ void rnd_pending_free(struct rnd_pending *pending)
 	pending->last = NULL;
 }
 
-/* Puts @r in the place of the record that has the same kind and number. @keeps_fds: @r
- * takes over the descriptors of that record.
+/* Puts @r in the place of the record that has the same kind and number. @keeps_fds: the
+ * descriptors of that record become those of @r.
  */
 static void replace_record(struct rnd_estate *e, struct rnd_record *r, bool keeps_fds)
 {
@@ -328,8 +326,9 @@ static void take_descriptors(struct rnd_batch *b, struct msghdr *mh)
 	}
 }
 
-/* Sends one byte to each process that waits to take over from rocind (argument @heir of
- * rnd_keeper_end()): rocind ends, and the keeper starts no successor.
+/* Called when rocind has ended and the keeper will start no successor any more: sends one
+ * byte to each process that waits to take over from rocind (argument @heir of
+ * rnd_keeper_end()).
  */
 static void tell_heirs(struct rnd_batch *b)
 {
@@ -403,7 +402,7 @@ void rnd_keeper_forget(struct rnd_keeper *k)
 	*k = (struct rnd_keeper){ .sock = -1, .pidfd = -1, .empty = true };
 }
 
-/* The keeper is killed before its socket is closed. A living keeper would take the end of
+/* The keeper is killed before its socket is closed: a living keeper would take the end of
  * file on the socket for the death of rocind.
  */
 void rnd_keeper_kill(struct rnd_keeper *k)
@@ -451,7 +450,7 @@ static void add_entry(struct rnd_keeper *k, const struct entry *entry, const voi
 	struct rnd_batch *b = k->batch;
 
 	assert(entry->len <= RND_RECORD_BYTES);
-	/* Besides this entry, there must be room for the descriptors that
+	/* There must be room for this entry, and for the descriptors that
 	 * rnd_keeper_pass() may add to it.
 	 */
 	if ((b->len + sizeof(*entry) + padded(entry->len) > sizeof(b->bytes) ||
@@ -571,9 +570,9 @@ int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper)
 /* ---- The keeper process ---- */
 
 enum {
-	/* A successor that lives for less than LIFE_MS counts as a failure. After
-	 * FAILURES_MAX failures in a row the keeper gives up: probably a record, or a
-	 * request that a program repeats, kills each successor.
+	/* If a successor lives for less than LIFE_MS, this counts as a failure. After
+	 * FAILURES_MAX failures in a row the keeper gives up: probably each successor
+	 * dies from the same record, or from a request that a program repeats.
 	 */
 	LIFE_MS = 50,
 	FAILURES_MAX = 20,
@@ -587,7 +586,7 @@ struct keeper_process {
 	void *ctx;
 	struct rnd_estate estate;
 	struct rnd_pending pending;
-	rn_ns started_at; /* start of the rocind that runs */
+	rn_ns started_at; /* start of the rocind that runs now */
 	unsigned failures;
 };
 
@@ -660,7 +659,7 @@ static int compare_numbers(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Closes all descriptors but the standard ones and those in @fds. */
+/* Closes all descriptors except the standard ones and those in @fds. */
 static void close_others(int *fds, unsigned count)
 {
 	unsigned from = STDERR_FILENO + 1;
@@ -717,8 +716,8 @@ int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_co
 					    .started_at = rn_clock(CLOCK_MONOTONIC) };
 
 		keep(&p);
-		/* Closes the keeper's copies of all sockets before rocind learns that the
-		 * keeper has ended.
+		/* The keeper's copies of all sockets must be closed before rocind learns
+		 * that the keeper has ended.
 		 */
 		rnd_pending_free(&p.pending);
 		rnd_estate_free(&p.estate);

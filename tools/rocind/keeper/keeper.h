@@ -4,20 +4,20 @@
  *
  * rocind describes its state by records. A record has a kind, a number that is unique in
  * its kind, some bytes, and some descriptors. All changes that rocind makes while it
- * handles one event reach the keeper as one transaction (rnd_keeper_commit()): if rocind
- * is killed before the commit, the keeper still has the state from before the event. The
- * input that caused the event is then still in its socket, because rocind removes it from
- * there only after the commit. If rocind is killed after the commit, the successor
- * recognises the input as one that was executed already, and repeats the answer.
+ * handles one event reach the keeper as one transaction (rnd_keeper_commit()). So if
+ * rocind is killed before the commit, the keeper still has the state from before the
+ * event, and the input that caused the event is still in its socket: rocind removes it
+ * from there only after the commit. If rocind is killed after the commit, the successor
+ * recognises that the input was executed already, and repeats the answer.
  *
- * The keeper receives messages of rocind only, so no message of a program can harm it. It
- * notices the end of rocind by the end of file of the socket between the two, and forks:
- * the child has the records and descriptors, and becomes the next rocind. Programs notice
- * nothing, since none of their connections is closed.
+ * The keeper receives messages of rocind only, so no message of a program can harm it.
+ * When rocind dies, the keeper reads end of file from the socket between the two, and
+ * forks: the child has the records and descriptors, and becomes the next rocind. Programs
+ * notice nothing, because none of their connections is closed.
  *
  * If the keeper dies, rocind starts another one and commits all of its state.
  *
- * Threads: one in each process.
+ * Threads: rocind and the keeper have one thread each.
  */
 #ifndef RND_KEEPER_H
 #define RND_KEEPER_H
@@ -51,8 +51,8 @@ enum rnd_record_kind {
 };
 
 enum {
-	/* Version of the contents of records. It must be incremented with any change of
-	 * them, because a rocind of another build reads the records when it replaces a
+	/* Version of the contents of records. Any change of the contents must increment
+	 * it, because a rocind of another build reads the records when it replaces a
 	 * running one (server/replace.c).
 	 */
 	RND_RECORDS_VERSION = 2,
@@ -77,8 +77,8 @@ struct rnd_estate {
 	uint32_t count;
 };
 
-/* Function that the keeper calls in a successor, which is a new process. It becomes
- * rocind and never returns.
+/* Function that the keeper calls in a successor, a new process. It acts as rocind and
+ * never returns.
  * @ctx:	the argument of rnd_keeper_start(), as it was when the keeper was started
  * @estate:	the records, with their descriptors
  * @sock:	socket to the keeper
@@ -90,7 +90,7 @@ typedef void rnd_succeed_fn(void *ctx, struct rnd_estate *estate, int sock);
 struct rnd_keeper {
 	int sock;   /* socket to the keeper; -1: there is no keeper */
 	int pidfd;  /* pidfd of the keeper; -1: the kernel has no pidfds */
-	bool empty; /* nothing was put since the last commit */
+	bool empty; /* no record was put or dropped since the last commit */
 	struct rnd_batch *batch;
 };
 
@@ -98,16 +98,16 @@ struct rnd_keeper {
  * rnd_keeper_start() - Start a keeper, which has no records yet
  * @keep_fds:	Descriptors that a successor needs, besides those of records
  *
- * The keeper is a fork of this process. So the keeper, and each successor, has all memory
- * of this process as it is now, including shared mappings.
+ * The keeper is a fork of this process, and each successor a fork of the keeper. So they
+ * have all memory of this process as it is now, including shared mappings.
  *
  * Return: 0, or -errno if no keeper could be started.
  */
 int rnd_keeper_start(struct rnd_keeper *k, const int *keep_fds, unsigned keep_count,
 		     rnd_succeed_fn *succeed, void *ctx);
 
-/* Connects @k, in a successor, to the keeper that has forked this process. Returns 0 or
- * -ENOMEM.
+/* Called in a successor: connects @k to the keeper that has forked this process. Returns
+ * 0 or -ENOMEM.
  */
 int rnd_keeper_join(struct rnd_keeper *k, int sock, pid_t keeper);
 
@@ -129,16 +129,16 @@ void rnd_keeper_update(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t
 /* Removes the record from the keeper, if it has one with this kind and number. */
 void rnd_keeper_drop(struct rnd_keeper *k, enum rnd_record_kind kind, uint64_t number);
 
-/* Ends the transaction, so that the keeper applies it. If the keeper does not receive it,
- * kills the keeper, and sets @k->sock to -1.
+/* Ends the transaction, so that the keeper applies it. A keeper that does not receive it
+ * in time is killed, and @k->sock is -1 then.
  */
 void rnd_keeper_commit(struct rnd_keeper *k);
 
 /**
  * rnd_keeper_end() - End the keeper, which closes its descriptors first
- * @heir:	Socket to a process that waits to go on in place of this rocind; -1: none.
- *	The keeper sends it one byte when it will start no successor any more. So rocind
- *	may die at any moment, and one of the two goes on.
+ * @heir:	Socket to a process that waits to take over from this rocind; -1: none.
+ *	The keeper sends one byte to it when it will start no successor any more. So
+ *	whenever rocind dies, either a successor or that process goes on.
  *
  * A keeper that takes too long is killed. Return: true if the keeper has ended by itself.
  */
@@ -170,15 +170,15 @@ const struct rnd_record *rnd_estate_find(const struct rnd_estate *estate,
 					 enum rnd_record_kind kind, uint64_t number);
 
 enum rnd_intake {
-	RND_INTAKE_MORE,  /* a message was taken */
+	RND_INTAKE_MORE,  /* a message was received */
 	RND_INTAKE_DEATH, /* end of file: rocind has died */
 	RND_INTAKE_END,	  /* rocind ends, and wants no successor */
-	RND_INTAKE_FAULT, /* a message is not understood, or came without descriptors */
+	RND_INTAKE_FAULT, /* a message is not valid, or its descriptors are missing */
 };
 
 /* Waits for one message on @sock, and receives it. A transaction takes effect when its
- * last message has come. @pending: the messages of an unfinished transaction; must be all
- * zeros before the first call.
+ * last message has been received. @pending: the messages of the transaction so far; must
+ * be all zeros before the first call.
  */
 struct rnd_waiting;
 struct rnd_pending {

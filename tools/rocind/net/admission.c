@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* admission.c - decides which packets from this host are accepted: finds the ports of
- * admitted users, and writes the socket filters; see admission.h.
+/* admission.c - decides which packets from this host are accepted: takes rocind's own
+ * port, finds the ports of admitted users, and writes the socket filters; see
+ * admission.h.
  */
 #include "admission.h"
 
@@ -20,8 +21,8 @@
 #include "udp_table.h"
 
 enum {
-	/* rocind's own port (the source port of packets to this host) is chosen from this
-	 * range, from which the kernel by default takes no dynamic ports.
+	/* rocind's own port, the source port of packets to this host, is chosen from this
+	 * range. By default the kernel assigns no ports in it.
 	 */
 	PORT_FIRST = 0xf000,
 	PORT_COUNT = 0x1000,
@@ -70,8 +71,8 @@ static int admit_group(struct rnd_admission *a, const char *name, char *err,
 
 /* ---- The own port ---- */
 
-/* Binds the UDP port at all addresses. Only sockets of the same user can share it
- * (SO_REUSEPORT). Returns the socket, which receives nothing, or -errno.
+/* Binds the UDP port at all addresses. Only sockets of the same user can then bind it,
+ * too (SO_REUSEPORT). Returns the socket, which receives nothing, or -errno.
  */
 static int bind_everywhere(int family, uint16_t port)
 {
@@ -101,10 +102,10 @@ static int bind_everywhere(int family, uint16_t port)
 	return fd;
 }
 
-/* Takes rocind's own port: the first port of the range that is free or that this user
- * already has. The order in which ports are tried depends on the user. So several rocinds
- * of one user, and the successor of one that has died, use the same port. Returns 0, or
- * -errno with an error text in @err.
+/* Takes rocind's own port: the first port of the range that is free, or that this user
+ * already has. The user id determines with which port the search begins. So several
+ * rocinds of one user, and the successor of one that has died, use the same port. Returns
+ * 0, or -errno with an error text in @err.
  */
 static int take_own_port(struct rnd_admission *a, char *err, size_t err_len)
 {
@@ -191,9 +192,9 @@ static bool is_admitted(const struct rnd_admission *a, uid_t user)
 	return false;
 }
 
-/* Who has which UDP port of this network namespace. @held: ports that an admitted user
- * has bound at all addresses. @foreign: ports on which a user who is not admitted has a
- * socket.
+/* Owners of the UDP ports of this network namespace, as bit masks. @held: ports that an
+ * admitted user has bound at all addresses. @foreign: ports on which a user who is not
+ * admitted has a socket.
  */
 struct owners {
 	uint8_t held[65536 / 8], foreign[65536 / 8];
@@ -229,7 +230,7 @@ bool rnd_admission_refresh(struct rnd_admission *a)
 		return false;
 	read_owners(a, "/proc/net/udp", owners);
 	read_owners(a, "/proc/net/udp6", owners);
-	a->port_count = 1; /* port[0] is rocind's own port, which stays */
+	a->port_count = 1; /* port[0] is rocind's own port, which does not change */
 	for (unsigned port = 1; port <= UINT16_MAX && a->port_count < RND_PORTS_MAX;
 	     port++)
 		if (owners->held[port / 8] & ~owners->foreign[port / 8] & 1u << port % 8)
@@ -242,8 +243,8 @@ bool rnd_admission_refresh(struct rnd_admission *a)
 /* ---- Filters and steering programs ---- */
 
 /* Writes instructions that load the source port of a packet into register A. A socket
- * filter sees the packet from the UDP header on. A steering program sees only the
- * payload; it reads the headers relative to the IP header, by SKF_NET_OFF. Returns the
+ * filter gets the packet from the UDP header on. A steering program gets only the
+ * payload, and reads the headers relative to the IP header (SKF_NET_OFF). Returns the
  * number of instructions.
  */
 static unsigned write_load(enum rnd_packet_view view, uint32_t refusal,
@@ -257,7 +258,7 @@ static unsigned write_load(enum rnd_packet_view view, uint32_t refusal,
 		prog[n++] = (struct sock_filter)BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, ip);
 		prog[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_H | BPF_IND, ip);
 		break;
-	/* Extension headers are not skipped, because RoCEv2 does not use them. */
+	/* Extension headers are not skipped, because RoCEv2 packets have none. */
 	case RND_VIEW_PAYLOAD_IPV6:
 		prog[n++] =
 			(struct sock_filter)BPF_STMT(BPF_LD | BPF_B | BPF_ABS, ip + 6);

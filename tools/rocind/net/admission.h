@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* admission.h - decides which of the packets that were sent on this host are accepted.
  *
- * An address says nothing about a sender on the same host: any user may send from any
- * address that the host has, even with a socket that is bound to another one
- * (IP_PKTINFO). But a source port is that of a socket, and a port that is bound to the
- * unspecified address belongs to one user at all addresses. So each rocind binds a port
- * at the unspecified address, its own port. All processes of its user send to this host
- * from that port and no other. A packet that came through the loopback interface, as all
- * packets from this host do, is accepted only if its source port belongs to an admitted
- * user. A socket filter and the steering program of a group refuse the other packets, so
- * that they wake no process.
+ * The source address says nothing about a sender on the same host: any user may send from
+ * any address of the host, even by a socket that is bound to another one (IP_PKTINFO).
+ * But a packet has the source port of the socket, and if a port is bound to the
+ * unspecified address, no other user can bind it at any address. So each rocind binds a
+ * port to the unspecified address, its "own port". All processes of its user send to this
+ * host from that port and no other. A packet that came through the loopback interface, as
+ * all packets from this host do, is accepted only if its source port belongs to an
+ * admitted user. A socket filter and the steering program of a group refuse the other
+ * packets, so that they wake no process.
  *
  * ROCIN_NEIGHBOURS says who is admitted: nobody; user, the user of this rocind (default);
  * group:NAME, also the members of that group; all. A process with CAP_NET_RAW or
@@ -33,14 +33,15 @@ enum {
 
 struct rnd_admission {
 	bool is_for_all; /* packets of all users are accepted */
-	/* 1: the questions of other hosts about this rocind are not answered
-	 * (rocin/peer_info.h). It is no bool, because the record of an older rocind has a
-	 * byte of padding here.
+	/* 1: questions of other hosts about this rocind are not answered
+	 * (rocin/peer_info.h). The type is not bool, because a record from an older
+	 * rocind has a byte of padding here.
 	 */
 	uint8_t is_silent;
 	uint32_t loopback; /* interface index of the loopback interface */
-	int hold;	   /* socket that holds rocind's own port; -1: none */
-	/* rocind's own port; 0: none, because packets of all users are accepted */
+	/* socket that keeps rocind's own port bound; -1: there is none */
+	int hold;
+	/* rocind's own port; 0: packets of all users are accepted, so none is needed */
 	uint16_t own_port;
 	/* source ports whose packets are accepted */
 	uint16_t port[RND_PORTS_MAX];
@@ -50,10 +51,10 @@ struct rnd_admission {
 	unsigned user_count;
 };
 
-/* Reads ROCIN_NEIGHBOURS and ROCIN_PEER_INFO, and takes the own port. Returns 0, or with
- * an error text in @err: -EINVAL (a setting is wrong, or names a group that does not
- * exist), -EADDRINUSE (other users have all ports that could be taken), or an error of a
- * socket call.
+/* Reads ROCIN_NEIGHBOURS and ROCIN_PEER_INFO, and takes the own port. Returns 0. On
+ * failure, @err has an error text, and the result is -EINVAL (a setting is wrong, or
+ * names a group that does not exist), -EADDRINUSE (other users have all ports that could
+ * be taken), or an error of a socket call.
  */
 int rnd_admission_open(struct rnd_admission *a, char *err, size_t err_len);
 void rnd_admission_close(struct rnd_admission *a);
@@ -72,8 +73,8 @@ enum rnd_packet_view {
 };
 
 /* Writes instructions that return @refusal if the packet is from a sender who is not
- * admitted. For other packets the program continues behind these instructions. Returns
- * the number of instructions.
+ * admitted. For other packets the BPF program goes on with the instructions after these.
+ * Returns the number of instructions.
  */
 unsigned rnd_admission_write(const struct rnd_admission *a, enum rnd_packet_view view,
 			     uint32_t refusal,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attach.c - gives a process that uses a device a slot (its number among the users of an
- * address), with a socket for each address of the device.
+/* attach.c - gives a process that uses a device a slot (a number by which QPNs name the
+ * process), with a socket for each address of the device.
  */
 #include "attach.h"
 
@@ -17,18 +17,18 @@
 #include "transport/io/host/secret.h"
 
 enum {
-	/* A slot (number of a process) has a counter from which its owner makes QPNs. The
-	 * counter of the next owner begins this much after the beginning of the last
-	 * owner's, modulo 65535. So late packets for the last owner have QPNs that the
-	 * next owner does not use, and are dropped.
+	/* Each slot has a counter from which the process that has the slot makes its
+	 * QPNs. The counter of the next process begins this much after the beginning of
+	 * the last one's, modulo 65535. So late packets for the last process have QPNs
+	 * that the next process does not use, and are dropped.
 	 */
 	COUNTER_STRIDE = 4096,
-	/* Time in ms for which the bind of port 4791 is tried if clients of a rocind that
-	 * has died still have sockets on it.
+	/* If clients of a rocind that has died still have sockets on port 4791, the bind
+	 * is tried for this time in ms.
 	 */
 	BIND_WAIT_MS = 1000,
-	/* Time in ms. After the port could not be bound within BIND_WAIT_MS, it is tried
-	 * only once for this time, because all other clients have to wait meanwhile. A
+	/* If a port could not be bound within BIND_WAIT_MS, then for this time in ms each
+	 * bind is tried only once: all other clients would have to wait meanwhile, and a
 	 * socket that was not closed within a second does not belong to a process that
 	 * has ended.
 	 */
@@ -36,7 +36,7 @@ enum {
 };
 
 /* Initialises @groups. The counters for QPNs begin at random values, because peers may
- * still send to processes that an earlier rocind has served.
+ * still send to processes to which an earlier rocind has given slots.
  */
 void rnd_groups_init(struct rnd_groups *groups)
 {
@@ -132,9 +132,9 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now)
 	}
 }
 
-/* Called when a call has returned @rc. If it has found no free descriptor, closes the
- * group that has had no users for longest. Returns true if a group was closed, so that
- * the caller can repeat the call.
+/* Called when a call has returned @rc. If it has failed because no descriptor was free,
+ * closes the group that has been without users for the longest time. Returns true if a
+ * group was closed, so that the caller can repeat the call.
  */
 static bool close_oldest_group(struct rnd_groups *groups, int rc)
 {
@@ -160,8 +160,8 @@ unsigned rnd_groups_count(const struct rnd_groups *groups)
 	return count;
 }
 
-/* Returns the first value of the QPN counter for the next owner of the slot, from 1 to
- * 65535. It is never 0, because QPNs below 256 are not for processes.
+/* Returns the value at which the QPN counter of the next process with this slot begins,
+ * from 1 to 65535. 0 is left out, because QPNs below 256 are not for processes.
  */
 static uint16_t draw_counter(struct rnd_groups *groups, unsigned slot)
 {
@@ -198,8 +198,8 @@ static void add_group(struct rnd_groups *groups, struct rnd_group *group)
 		groups->on_open(groups->ctx, group);
 }
 
-/* An address on which port 4791 is to be opened, and the time until which to try if the
- * port is taken; 0: try once.
+/* An address at which port 4791 is to be bound. @deadline: until then to try if the port
+ * is taken; 0: try once.
  */
 struct wanted {
 	const struct rn_gid *gid;
@@ -214,7 +214,9 @@ static rn_ns bind_deadline(const struct rnd_groups *groups)
 	return now < groups->no_wait_until ? 0 : now + RN_MSEC(BIND_WAIT_MS);
 }
 
-/* Notes that the port could not be bound before the deadline. */
+/* Called when a bind has failed with @rc. If it was tried until the deadline, remembers
+ * that binds must not wait for some time.
+ */
 static void note_wait(struct rnd_groups *groups, const struct wanted *w, int rc)
 {
 	rn_ns now = rn_clock(CLOCK_MONOTONIC);
@@ -411,8 +413,8 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group)
 {
 	add_group(groups, group);
-	/* The group has no users. Adding and removing one sets the time since when this
-	 * is so.
+	/* The group has no users yet. Adding and removing one sets the time from which it
+	 * counts as being without users.
 	 */
 	add_user(group);
 	remove_user(group);
@@ -469,7 +471,8 @@ void rnd_abandon(struct rnd_attachment *a)
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid)
 {
-	/* Tries the port only once: all clients of rocind would have to wait meanwhile.
+	/* The bind is tried only once: all clients of rocind would have to wait
+	 * meanwhile.
 	 */
 	const struct wanted w = { gid, scope_of(gid, a->ifindex), 0 };
 	struct rnd_group *group;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach.h - gives a process a slot, with a socket for each address of its device.
  *
- * A slot has the same number in the groups of all addresses of a device, since a QPN does
- * not say by which address it is reached. Devices may share addresses; a slot is free for
- * a device if it is free in all its groups.
+ * A slot is a number by which QPNs name the process. A process has the same slot in the
+ * groups (sockets) of all addresses of its device, because a QPN does not say by which
+ * address it is reached. Devices may share addresses; a slot is free for a device if it
+ * is free in the groups of all its addresses.
  */
 #ifndef RND_ATTACH_H
 #define RND_ATTACH_H
@@ -11,39 +12,37 @@
 #include "group.h"
 #include "rocin/gid.h"
 
-/* The groups of sockets of this rocind, one group for each address. A caller that wants
- * to use a group must first count itself as a user, so that the group is not closed
- * meanwhile.
+/* The groups of this rocind, one for each address. A group is the set of sockets that are
+ * bound to the address. A caller that wants to use a group must first count itself as a
+ * user, so that the group is not closed meanwhile.
  */
 struct rnd_groups {
 	struct rnd_group *first;
-	/* For each slot (number of a process): the value from which its next owner counts
-	 * to make QPNs.
+	/* For each slot: the value from which the next process that has the slot counts
+	 * to make its QPNs.
 	 */
 	uint16_t next_counter[RND_SLOT_COUNT];
 	/* Key of the permutation by which processes turn counters into QPNs. All
-	 * processes have the same key, so if their counters differ, their QPNs differ,
-	 * too.
+	 * processes have the same key, so different counters give different QPNs.
 	 */
 	uint64_t qpn_secret;
 	struct rnd_admission admission; /* rules that say whose packets are accepted */
-	/* number of packets that were refused (admission.h) by groups that have been
-	 * closed since
+	/* number of packets that were refused (admission.h) by groups that are closed now
 	 */
 	uint64_t refused;
-	/* No group has been without users since before this time (rnd_group.idle_from).
-	 * RN_NEVER: every group has users.
+	/* Each group that has no users has been without users since this time or later
+	 * (rnd_group.idle_from). RN_NEVER: every group has users.
 	 */
 	rn_ns idle_from;
-	/* until then no bind waits for its port, see BIND_PAUSE_MS */
+	/* until this time a bind is tried only once, see BIND_PAUSE_MS */
 	rn_ns no_wait_until;
 	/* on_open() is called when the sockets of an address (a group) have been opened,
 	 * on_close() before they are closed. Either may be NULL.
 	 */
 	void (*on_open)(void *ctx, struct rnd_group *group);
 	void (*on_close)(void *ctx, struct rnd_group *group);
-	/* Returns true if something other than a process with a slot uses the sockets of
-	 * the group, such as rdma_cm. May be NULL.
+	/* Returns true if something else than a process with a slot, such as rdma_cm,
+	 * uses the group. May be NULL.
 	 */
 	bool (*is_wanted)(void *ctx, const struct rnd_group *group);
 	void *ctx;
@@ -64,13 +63,15 @@ struct rnd_attachment {
 	 * this address.
 	 */
 	struct rnd_group *group[RN_GID_MAX];
-	/* changes of the interface's addresses are to be reported; false for loopback */
+	/* the process must be told of changes of the interface's addresses; false for
+	 * loopback
+	 */
 	bool watches;
 	bool follows; /* the device gets new addresses of the interface, too */
 	bool wires;   /* the process can use local wires */
 	bool no_icrc; /* the process accepts packets without ICRC on local wires */
 	bool up;      /* state of the link, as it was last reported to the process */
-	int stats_fd; /* descriptor of the stats page; -1: none */
+	int stats_fd; /* descriptor of the stats page of the process; -1: none */
 	/* index at which the next search for a record of a QP begins, see
 	 * rn_stats_find_qp()
 	 */
@@ -93,8 +94,8 @@ unsigned rnd_groups_count(const struct rnd_groups *groups);
  * rnd_groups_give_back() - Close groups that have had no users for long enough
  * @since:	Close groups whose last user left at this time or before; RN_NEVER: all
  *	groups
- * @now:	Start of a new time without users, for a group that is_wanted() says is
- *	still used
+ * @now:	If is_wanted() says that a group without users is still used, it counts as
+ *	being without users from this time on
  */
 void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now);
 
@@ -104,9 +105,9 @@ void rnd_groups_give_back(struct rnd_groups *groups, rn_ns since, rn_ns now);
 struct rnd_group *rnd_group_find(const struct rnd_groups *groups,
 				 const struct rn_gid *gid, uint32_t scope);
 
-/* Opens a group (sockets) for the address, unless there is one. The group stays open as
- * long as is_wanted() returns true for it. Returns 0, or an error of rnd_group_open()
- * with an error text in @err.
+/* Opens a group for the address, unless there is one. The group stays open as long as
+ * is_wanted() returns true for it. Returns 0, or an error of rnd_group_open() with an
+ * error text in @err.
  */
 int rnd_group_hold(struct rnd_groups *groups, const struct rn_gid *gid, uint32_t scope,
 		   char *err, size_t err_len);
@@ -124,10 +125,10 @@ int rnd_attach(struct rnd_groups *groups, struct rnd_attachment *a,
 /* Adds a group of sockets that rnd_group_restore() has made. */
 void rnd_groups_add(struct rnd_groups *groups, struct rnd_group *group);
 
-/* Gives @a, a copy of the attachment that a process had before rocind died, its slot in
- * groups that were restored. Where its group[i] is not NULL, it had an address. Returns
- * false, with the groups unchanged, if one of these groups is missing, or if another
- * process has the slot.
+/* Gives @a its slot in groups that were restored. @a is a copy of the attachment that a
+ * process had before rocind died: it had the addresses for which group[i] is not NULL.
+ * Returns false, with the groups unchanged, if one of these groups is missing, or if
+ * another process has the slot.
  */
 bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a);
 
@@ -135,8 +136,8 @@ bool rnd_attach_again(struct rnd_groups *groups, struct rnd_attachment *a);
 void rnd_detach(struct rnd_attachment *a);
 
 /* Called when rocind ends, after it has closed its sockets of all addresses: releases the
- * slot (number) of a process. Unlike rnd_detach() it leaves the packets in the sockets,
- * because the process may live on and read them.
+ * slot of a process. Unlike rnd_detach() it does not drop the packets in the sockets of
+ * the slot, because the process may live on and read them.
  */
 void rnd_abandon(struct rnd_attachment *a);
 
@@ -146,8 +147,8 @@ void rnd_abandon(struct rnd_attachment *a);
  *	interface has lost
  *
  * Return: 0; -EUSERS if another process already uses this attachment's slot number among
- *	the users of the address (its group); or an error of rnd_group_open(). No error
- *	text is written, as no client asked for this.
+ *	the users of the address (its group); or an error of rnd_group_open(). There is no
+ *	error text, because this is not done for a request of a client.
  */
 int rnd_attach_gid(struct rnd_groups *groups, struct rnd_attachment *a, unsigned idx,
 		   const struct rn_gid *gid);

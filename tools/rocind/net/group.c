@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* group.c - opens and closes the SO_REUSEPORT group of sockets of a device address;
- * writes the BPF program that chooses the socket of a packet. If the port is taken, finds
- * out which process has it.
+/* group.c - opens and closes the sockets of a device address, which form an SO_REUSEPORT
+ * group, and writes the BPF program that chooses the socket of a packet. If the port is
+ * taken, finds out which process has it.
  */
 #include "group.h"
 
@@ -34,13 +34,14 @@ enum {
 	 * wmem_max.
 	 */
 	BUFFER_BYTES = 8 << 20,
-	/* Interval in ms between attempts to bind while older sockets are being closed.
+	/* Interval in ms between attempts to bind, while sockets of a rocind that has
+	 * died are being closed.
 	 */
 	BIND_RETRY_MS = 10,
 	DRAIN_PACKETS_MAX =
-		/* Maximum number of packets that rnd_group_drain() drops. It is more than
-		 * any receive buffer contains, but limited, so that a flood of packets
-		 * does not block the caller.
+		/* Maximum number of packets that rnd_group_drain() drops: more than any
+		 * receive buffer contains, but limited, so that a flood of packets does
+		 * not keep the caller busy for ever.
 		 */
 		1 << 16,
 };
@@ -56,8 +57,8 @@ void rnd_steer_program(struct sock_filter prog[RND_STEER_PROGRAM_LEN],
 	enum {
 		TO_ROCIND = RND_STEER_PROGRAM_LEN - 1
 	};
-	/* Distance of a jump from instruction @at to the one that chooses slot 0,
-	 * rocind's own socket. BPF counts from the instruction behind the jump.
+	/* Distance of a jump from instruction @at to the instruction that chooses slot 0,
+	 * rocind's own socket. BPF counts from the instruction after the jump.
 	 */
 #define ELSE_ROCIND(at) ((uint8_t)(TO_ROCIND - (at)-1))
 	const struct sock_filter text[] = {
@@ -139,8 +140,8 @@ static bool is_in_the_way(const struct rn_gid *theirs, const struct rn_gid *ours
 }
 
 /* Searches one table of /proc/net for the socket that occupies the port. If several
- * sockets do, returns the one that was opened first: in the group of another rocind, this
- * is rocind's own socket, not one of a client.
+ * sockets do, returns the one that was opened first. In the group of another rocind, this
+ * is the socket of that rocind, not one of a client.
  */
 static struct entry search_table(const char *table, const struct rn_gid *ours)
 {
@@ -257,7 +258,8 @@ static bool set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* Sets a socket option that affects only speed or a counter, so a failure does no harm.
+/* Sets a socket option that only affects speed or a counter, so that a failure does no
+ * harm.
  */
 static void try_option(int fd, int level, int name, int value)
 {
@@ -271,9 +273,9 @@ static void enlarge_receive_buffer(int fd)
 		try_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
 }
 
-/* Sets the options that are needed for packets. With IP_PMTUDISC_DO, and without
- * connect(), the kernel sends IPv4 identification 0. The ICRC covers this field, and a
- * sender could not find out another value. Returns 0 or -errno.
+/* Sets the options that are needed for packets. IP_PMTUDISC_DO is one of them: with it,
+ * and without connect(), the kernel sends packets with the IPv4 identification 0. The
+ * ICRC covers this field, so the sender must know its value. Returns 0 or -errno.
  */
 static int set_options(int fd, int family)
 {
@@ -298,12 +300,16 @@ static int set_options(int fd, int family)
 
 enum manner {
 	ALONE,
-	/* succeeds only if all other sockets on the port were left by a closed group */
+	/* other sockets may be on the port only if they were left by a group that was
+	 * closed
+	 */
 	BESIDE_LEFTOVERS,
 	JOIN, /* any other sockets of this user may be on the port */
 };
 
-/* Returns a bound socket with SO_REUSEPORT and without SO_REUSEADDR, or -errno. */
+/* Returns a socket that is bound to the address of the group, with SO_REUSEPORT and
+ * without SO_REUSEADDR, or -errno.
+ */
 static int open_group_socket(const struct rnd_group *group, enum manner manner)
 {
 	union rn_sockaddr sa;
@@ -331,10 +337,10 @@ static int open_group_socket(const struct rnd_group *group, enum manner manner)
 
 /* ---- Exclusive bind of the port ---- */
 
-/* Returns true if the port is held by sockets of this user. To find out, tries to bind
- * another socket: the kernel lets a socket with SO_REUSEPORT bind only beside sockets of
- * the same user that have the option, too. A packet that arrives at the new socket
- * meanwhile is lost, but it was for no process.
+/* Returns true if sockets of this user have the port. To find out, tries to bind another
+ * socket with SO_REUSEPORT: the kernel allows that only if all sockets on the port have
+ * this option and the same user. A packet that arrives at this socket meanwhile is lost,
+ * but it was for no process.
  */
 static bool held_by_leftovers(const struct rnd_group *group)
 {
@@ -345,10 +351,10 @@ static bool held_by_leftovers(const struct rnd_group *group)
 	return fd >= 0;
 }
 
-/* Binds socket 0 to the port, if all sockets on it were left by a group that was closed.
- * Those have SO_REUSEADDR, so a socket with this option can be bound beside them. Sockets
- * of a group that is open do not have it, and held_by_leftovers() excludes sockets of
- * other users. Returns 0 or -errno.
+/* Binds socket 0 to the port, even if sockets are on it that were left by a group which
+ * was closed. Those have SO_REUSEADDR, so a socket with this option can be bound beside
+ * them. Sockets of a group that is open do not have the option, and held_by_leftovers()
+ * excludes sockets of other users. Returns 0 or -errno.
  */
 static int take_port(struct rnd_group *group, rn_ns deadline)
 {
@@ -407,10 +413,10 @@ int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t sc
 
 /* ---- Sockets of slots ---- */
 
-/* Attaches the BPF program that chooses the socket of a packet. The program works for the
- * whole group and may be replaced while packets arrive. Packets of senders that are not
- * admitted go to slot 0, whose filter drops them, so that they do not appear in the
- * processes' counters of lost packets.
+/* Attaches the BPF program that chooses the socket of a packet to the group. It may be
+ * replaced while packets arrive. The program sends packets of senders that are not
+ * admitted to slot 0, whose filter drops them. So they are not counted as lost by the
+ * sockets of processes.
  */
 static int attach_program(const struct rnd_group *group)
 {
@@ -537,8 +543,8 @@ static void put_cmsg(struct msghdr *msg, int level, int type, int value)
 	msg->msg_controllen += CMSG_SPACE(sizeof(value));
 }
 
-/* Returns true if the destination is an address of this host. Remembers the answer of the
- * kernel, because a listener sends many packets to the same destination.
+/* Returns true if the destination is an address of this host. Remembers what the kernel
+ * has answered, because many packets go to the same destination.
  */
 static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 {
@@ -555,8 +561,9 @@ static bool is_own_address(struct rnd_group *group, const struct rn_flow *flow)
 	return p->is_own;
 }
 
-/* Returns the socket that sends packets to this host from the own port (the source port
- * that shows which user sends, admission.h). Returns -1 if the socket cannot be opened.
+/* Returns the socket that sends packets to this host from rocind's own port (the source
+ * port that shows receivers which user sends, admission.h). Returns -1 if the socket
+ * cannot be opened.
  */
 static int own_socket(struct rnd_group *group)
 {
@@ -566,9 +573,9 @@ static int own_socket(struct rnd_group *group)
 	return group->own_sock;
 }
 
-/* Sends a packet to this host from the own port (the source port that shows which user
- * sends), because receivers on this host refuse packets from other ports (admission.h).
- * Returns true, or false with errno.
+/* Sends a packet to this host from rocind's own port (the source port that shows
+ * receivers which user sends): receivers on this host refuse packets from other ports
+ * (admission.h). Returns true, or false with errno.
  */
 static bool send_to_own_host(struct rnd_group *group, const struct rn_flow *flow,
 			     const uint8_t *pkt, size_t len, struct msghdr *msg)
@@ -641,7 +648,7 @@ ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room)
 {
 	union rn_sockaddr sa = { 0 };
-	/* There are control messages of three kinds: type of service, hop limit, and the
+	/* Room for control messages of three kinds: type of service, hop limit, and the
 	 * number of packets that the socket has lost (SO_RXQ_OVFL).
 	 */
 	union {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* group.h - a device address: its group of SO_REUSEPORT sockets on port 4791, and the
- * rule by which the kernel chooses one of them.
+/* group.h - the group of a device address, that is its SO_REUSEPORT sockets on port 4791,
+ * and the rule by which the kernel chooses one of them for a packet.
  *
- * sock[i] is the socket with index i in the kernel's group, and the steering program
- * returns this index. So sockets are only added at the end, and rocind keeps each of them
- * open as long as the group exists, whether or not a process has a copy of it.
+ * sock[i] is the socket with index i in the kernel's group. The steering program, a BPF
+ * program that chooses the socket, returns this index. So sockets are only added at the
+ * end, and rocind keeps each of them open as long as the group exists, even if no process
+ * has a copy of it.
  *
  * A group without users is closed after a while. Copies of its sockets may stay open, for
  * instance in a fork child of a process that had one, or for a moment in rocind's keeper
@@ -13,10 +14,10 @@
  * remaining copies. The new group gets the packets, because the kernel prefers the socket
  * that was bound last.
  *
- * sock[0] belongs to rocind. It is bound without SO_REUSEPORT and gets the option
- * afterwards, so that the bind fails if another rocind has the port. If it were bound
- * with the option, a second rocind of the same user would join the group unnoticed and
- * take packets.
+ * sock[0] is rocind's own. It is bound without SO_REUSEPORT and gets the option
+ * afterwards, so that the bind fails if another rocind has the port. If sock[0] had the
+ * option before, a second rocind of the same user would join the group unnoticed and take
+ * packets.
  */
 #ifndef RND_GROUP_H
 #define RND_GROUP_H
@@ -34,7 +35,7 @@ struct rn_flow;
 
 enum {
 	RND_SLOT_COUNT = RN_CTL_SLOT_MAX + 1,
-	/* number of destinations about which a group remembers whether they are on this
+	/* number of destinations for which a group remembers whether they are on this
 	 * host
 	 */
 	RND_PLACES = 16,
@@ -55,32 +56,35 @@ struct rnd_group {
 	uint32_t scope; /* interface index of a link-local address, else 0 */
 	unsigned sock_count;
 	int sock[RND_SLOT_COUNT];
-	bool taken[RND_SLOT_COUNT]; /* slots (numbers) that processes have */
-	/* Number of users: processes that have a slot, and code that is about to give a
-	 * slot or that reads packets. A group with users is not closed.
+	bool taken[RND_SLOT_COUNT]; /* slots that processes have */
+	/* Number of users: processes that have a slot, and functions that are about to
+	 * give a slot or that read packets. A group with users is not closed.
 	 */
 	unsigned users;
 	rn_ns idle_from; /* time at which the last user left */
 	struct rnd_groups *groups;
-	/* unique; by this number the keeper knows the group (server/handover.c) */
+	/* number that no other group has; the keeper knows the group by it
+	 * (server/handover.c)
+	 */
 	uint64_t number;
-	unsigned kept; /* number of sockets of which the keeper has copies */
-	/* rules that say which senders' packets are received; NULL: all are */
+	/* number of sockets of this group of which the keeper has copies */
+	unsigned kept;
+	/* decides whose packets are received; NULL: those of all senders are */
 	const struct rnd_admission *admission;
 	/* Socket that sends packets to this host from rocind's own port (admission.h).
 	 * -1: it is not open yet.
 	 */
 	int own_sock;
-	/* What the kernel has answered about destinations. It holds until this host gets
-	 * or loses an address.
+	/* What the kernel has answered about destinations. Valid until this host gets or
+	 * loses an address.
 	 */
 	struct rnd_place place[RND_PLACES];
 };
 
 /**
  * rnd_group_open() - Bind to port 4791 of an address
- * @deadline:	Until when to wait if the sockets on the port seem to belong to clients of
- *	a rocind that died; these will close their sockets
+ * @deadline:	If the sockets on the port seem to belong to clients of a rocind that has
+ *	died, the bind is tried until this time, because these clients will close them
  * @err:	Out on failure: error text, which names the process that has the port if
  *	it is found
  *
@@ -90,9 +94,10 @@ struct rnd_group {
 int rnd_group_open(struct rnd_group **out, const struct rn_gid *gid, uint32_t scope,
 		   rn_ns deadline, char *err, size_t err_len);
 
-/* Makes a group of sockets that were bound by a rocind which has died. @sock: the
- * sockets; index 0 is rocind's own, the others belong to processes. The group takes them
- * over. The caller must then call rnd_group_guard(). Returns NULL if there is no memory.
+/* Makes a group of sockets that a rocind which has died had bound. @sock: the sockets,
+ * which belong to the group from now on; index 0 is rocind's own, the others are those of
+ * processes. The caller must then call rnd_group_guard(). Returns NULL if there is no
+ * memory.
  */
 struct rnd_group *rnd_group_restore(const struct rn_gid *gid, uint32_t scope,
 				    const int *sock, unsigned count);
@@ -108,9 +113,8 @@ int rnd_group_guard(struct rnd_group *group);
  */
 uint64_t rnd_group_refused(const struct rnd_group *group);
 
-/* Adds sockets to the group until the process with the number @slot has one, and replaces
- * the steering program (the BPF program that chooses the socket of a packet). Returns 0,
- * or -errno of a socket call; the group can still be used then.
+/* Adds sockets to the group until slot @slot has one, and replaces the steering program.
+ * Returns 0, or -errno of a socket call; the group can still be used then.
  */
 int rnd_group_reach(struct rnd_group *group, unsigned slot);
 
@@ -134,9 +138,8 @@ bool rnd_group_send(struct rnd_group *group, const struct rn_flow *flow,
 ssize_t rnd_group_receive(const struct rnd_group *group, struct rn_flow *flow,
 			  uint8_t *pkt, size_t room);
 
-/* Drops all packets in the socket of a slot (number of a process). Gives the socket the
- * receive buffer size of a new socket, because the last owner of the slot may have
- * changed it.
+/* Drops all packets in the socket of a slot. Also sets the size of its receive buffer to
+ * that of a new socket, because the last process that had the slot may have changed it.
  */
 void rnd_group_drain(const struct rnd_group *group, unsigned slot);
 
@@ -152,16 +155,16 @@ void rnd_group_close(struct rnd_group *group);
 
 /* ---- Steering packets to processes ---- */
 
-/* The rule that decides which process gets a packet. There are a BPF program that applies
- * the rule, and a function that says why a packet came to slot 0.
+/* The rule that decides which process gets a packet. A BPF program applies the rule, and
+ * a function says why it has sent a packet to slot 0.
  *
- * QPN = counter << 8 | slot. Slot 0 is rocind: it gets datagrams that are no RoCEv2
+ * QPN = counter << 8 | slot. Slot 0 is rocind: it gets datagrams that are not RoCEv2
  * packets, packets for the special QPs, and packets for a slot that has no socket.
  */
 
 enum {
-	/* number of instructions of the steering program behind those that test the
-	 * source port
+	/* number of instructions of the steering program, without those that test the
+	 * source port (admission.h)
 	 */
 	RND_STEER_PROGRAM_LEN = 10,
 };

@@ -48,7 +48,7 @@ uint32_t rnd_iface_mtu(uint32_t ifindex)
 int rnd_iface_read(uint32_t ifindex, struct rnd_iface *out)
 {
 	struct rn_netdev dev;
-	char why[8]; /* buffer for an error text that is not used */
+	char why[8]; /* buffer for an error text that nobody needs */
 	unsigned flags;
 	int rc;
 
@@ -155,9 +155,9 @@ static bool read_link(const struct nlmsghdr *msg, struct link_message *out)
 	return true;
 }
 
-/* Compares the link-layer address of each link with the stored one. The stored address is
- * that of the time when the link was first seen, or when its bond last failed over.
- * Changes that a user has made in between are not reported to programs.
+/* Compares the link-layer address of each link with the stored one, which the link had
+ * when it was first seen, or when its bond last failed over. Other changes, such as those
+ * made by a user, are not reported to programs.
  */
 uint32_t rnd_links_take(struct rnd_links *links, const struct nlmsghdr *msg)
 {

@@ -14,8 +14,8 @@ struct rnd_iface {
 	char name[16];
 	bool up;
 	bool is_loopback;
-	/* False: the addresses are not known, because the interface has more than a GID
-	 * table holds, or they cannot be read.
+	/* The addresses are known. False: the interface has more of them than a GID table
+	 * holds, or they cannot be read.
 	 */
 	bool knows_gids;
 	uint32_t gid_count; /* number of addresses of the interface; may be 0 */
@@ -36,12 +36,11 @@ bool rnd_iface_has(const struct rnd_iface *iface, const struct rn_gid *gid);
 
 /* Finds out when a bond has failed over to a port with another link address.
  *
- * Such a change is the only change of addresses that Linux reports to rdma_cm ids, by the
- * event ADDR_CHANGE: for a bond that has failed over and has another link address than
- * before (cma_netdev_callback() in drivers/infiniband/core/cma.c). Other changes of
+ * This is the only change of addresses that Linux reports to rdma_cm ids, by the event
+ * ADDR_CHANGE (cma_netdev_callback() in drivers/infiniband/core/cma.c). Other changes of
  * addresses and links are events of the device.
  *
- * Without I/O: the caller passes messages of rtnetlink(7).
+ * These functions do no I/O: the caller passes them messages of rtnetlink(7).
  */
 
 enum {

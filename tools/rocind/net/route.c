@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 enum {
-	/* A query that failed leaves at most one unread answer, which the next query
-	 * drops. If there are more unexpected answers than this number, something is
-	 * wrong with the socket.
+	/* A query that has failed leaves at most one unread answer, which the next query
+	 * drops. If there are more than STALE_MAX answers to earlier queries, something
+	 * is wrong with the socket.
 	 */
 	STALE_MAX = 16,
 };
 
-/* Room for the destination, the source and the interface. */
+/* A request, with room for three attributes: destination, source and interface. */
 union question {
 	char buf[128];
 	struct nlmsghdr hdr;
@@ -117,8 +117,8 @@ union reply {
 	struct nlmsghdr hdr;
 };
 
-/* Receives the answer to the last query. It need not wait, because the kernel has queued
- * the answer before send() returned. Drops answers to earlier queries. Returns 0 or
+/* Receives the answer to the last query, and drops answers to earlier ones. Does not
+ * wait, because the kernel has queued the answer before send() has returned. Returns 0 or
  * -errno.
  */
 static int take_reply(struct rnd_router *r, union reply *reply)

@@ -24,7 +24,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* Result of a request: whether the connection to the client stays open. */
+/* What is to happen to the connection of the client after a request: keep it or close it.
+ */
 enum outcome {
 	KEEP,
 	CLOSE
@@ -85,16 +86,16 @@ static enum outcome on_hello(struct rnd_client *client, struct rn_ctl_packet *pk
 	return send_answer(client, &msg, NULL, 0);
 }
 
-/* Returns true if the descriptor is a memfd. Only a memfd has seals, even if none is set.
- * Other kinds of files are refused, because reading from them could block.
+/* Returns true if the descriptor is a memfd. Only a memfd has seals; the set of seals may
+ * be empty. Other kinds of files are refused, because reading from them could block.
  */
 static bool is_memory(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
-/* Answers RN_CTL_ATTACH, after the client has got its slot (the number of its process in
- * the groups of sockets): sends it the slot and its sockets.
+/* Answers RN_CTL_ATTACH when the client has got a slot (a number by which QPNs name its
+ * process): sends it the slot and its sockets.
  */
 static enum outcome answer_attach(struct rnd_client *client)
 {
@@ -118,9 +119,9 @@ static enum outcome answer_attach(struct rnd_client *client)
 		return CLOSE;
 	rnd_taps_attached(client);
 	outcome = send_answer(client, &msg, socks, a->gid_count);
-	/* The interface may have changed since the process read its state;
-	 * rnd_watch_update() reports the changes. It may free the client, so no caller
-	 * uses the client after KEEP.
+	/* The interface may have changed since the process has read its state.
+	 * rnd_watch_update() reports the changes. It may free the client, so a caller
+	 * that gets KEEP must not use the client any more.
 	 */
 	if (outcome == KEEP)
 		rnd_watch_update(client);
@@ -313,8 +314,8 @@ static enum outcome on_capture(struct rnd_client *client, struct rn_ctl_packet *
 	return begin_capture(client);
 }
 
-/* Notes that the process of the client wants to take over from this rocind (replace.c).
- * Returns 0, or -errno with an error text in @err.
+/* Checks whether the process of the client may take over from this rocind (replace.c),
+ * and if so remembers it. Returns 0, or -errno with an error text in @err.
  */
 static int check_heir(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
 		      size_t err_len)
@@ -385,8 +386,8 @@ static enum outcome refuse_version(struct rnd_client *client,
 	return CLOSE;
 }
 
-/* Returns true if the device has exactly the addresses that the client has asked for.
- * Otherwise addresses were added or removed after the request was executed first.
+/* Returns true if the device has exactly the addresses that the client has asked for. It
+ * does not if addresses were added or removed since the request was first executed.
  */
 static bool has_addresses(const struct rnd_attachment *a, const struct rn_ctl_attach *rq)
 {
@@ -410,9 +411,9 @@ static enum outcome repeat_attach(struct rnd_client *client, struct rn_ctl_packe
 	return on_attach(client, pkt);
 }
 
-/* Executes a request that a rocind which has died had executed already, and perhaps
- * answered. Requests that change nothing are simply executed again; most of the others
- * find that their work is done.
+/* Executes a request that was already executed, and perhaps answered, by a rocind that
+ * has died. Requests that change nothing are simply executed again; most others find that
+ * their work is done.
  */
 static enum outcome repeat_request(struct rnd_client *client, struct rn_ctl_packet *pkt)
 {
@@ -474,8 +475,9 @@ static bool is_connected(const struct rnd_server *server, uint64_t id)
 	return c != NULL;
 }
 
-/* Called when a client has sent a message. Handles it, and then removes it from the
- * socket. If rocind is killed in between, its successor still finds the message there.
+/* Called when a client has sent a message. Handles the message, and then removes it from
+ * the socket. If rocind is killed in between, its successor still finds the message
+ * there.
  */
 static void on_readable(void *ctx)
 {
@@ -491,8 +493,8 @@ static void on_readable(void *ctx)
 	if (rc == 0) {
 		outcome = handle_request(client, &pkt);
 		rn_ctl_close_fds(&pkt);
-		/* Sending an event may have closed the client, because it does not read
-		 * its events.
+		/* Events were sent meanwhile. If the client does not read its events,
+		 * that has closed it.
 		 */
 		if (!is_connected(server, id))
 			return;
@@ -525,7 +527,7 @@ static int open_pidfd(int sock, pid_t pid)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
 		return pidfd;
 	if (errno != ENOPROTOOPT)
-		/* The process has died already; its connection will end, too. */
+		/* The process has died already, so its connection will end, too. */
 		return -1;
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
@@ -575,8 +577,8 @@ err_close:
 	close(fd);
 }
 
-/* Called when a program ends: adds its counters to those of its device. Otherwise the
- * counters of the device would decrease.
+/* Called when a program ends: adds its counters to those of its device, whose counters
+ * would decrease otherwise.
  */
 static void keep_counters(const struct rnd_client *client)
 {
@@ -623,7 +625,8 @@ struct saved_client {
 	bool has_group[RN_GID_MAX];
 	unsigned next_wire;
 	struct rnd_taps taps;
-	struct rnd_attachment attachment; /* copy in which all pointers are NULL */
+	/* copy of the attachment, in which all pointers are NULL */
+	struct rnd_attachment attachment;
 };
 
 enum {
@@ -648,7 +651,7 @@ void rnd_client_keep(struct rnd_client *client)
 	s.has_doorbell = client->wires.is_open;
 	s.next_wire = client->wires.next;
 	s.taps = client->taps;
-	/* The ring has a record of its own, see rnd_taps_keep_all(). */
+	/* @ring has another record, see rnd_taps_keep_all(). */
 	s.taps.has_ring = false;
 	s.attachment = *a;
 	for (uint32_t i = 0; i < RN_GID_MAX; i++) {
@@ -677,8 +680,8 @@ static bool is_saved_client(const struct saved_client *s, const struct rnd_recor
 	       r->fd_count == 1u + s->has_pidfd + s->has_stats + 2 * s->has_doorbell;
 }
 
-/* Attaches a client to the device that it had when its state was saved. Returns false if
- * that is not possible.
+/* Attaches a client again to the device that it had when its state was saved. Returns
+ * false if that is not possible.
  */
 static bool attach_again(struct rnd_client *client, const struct saved_client *s)
 {

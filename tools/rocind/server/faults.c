@@ -43,8 +43,8 @@ static bool is_text(int fd)
 	       st.st_size < RN_FAULT_TEXT_MAX;
 }
 
-/* Called when the rules have changed. Moves the counts of packets from the old to the new
- * rules: rule i gets those that rule @from[i] had before.
+/* Called when the rules have changed. Gives the new rules the counts of the old ones:
+ * rule i gets those of the old rule @from[i].
  */
 static void move_counts(struct rnd_faults *f, const uint8_t from[RN_CTL_RULES_MAX])
 {
@@ -80,8 +80,8 @@ static void tell_all(const struct rnd_client *but)
 	}
 }
 
-/* Gives the fault rules to the connection manager, which applies them to packets of QP1,
- * because rocind itself sends and receives these.
+/* Passes the fault rules to the connection manager, which applies them to packets of QP1.
+ * rocind itself sends and receives these packets.
  */
 static void tell_cm(const struct rnd_server *server)
 {
@@ -150,7 +150,7 @@ int rnd_faults_greet(const struct rnd_client *client)
 	const struct rnd_faults *f = client->server->faults;
 	const struct rn_ctl_faults msg = event_of(client->server);
 
-	/* The event is sent even if there are no rules any more. The client then writes
+	/* The event is sent even if there are no rules any more: the client then writes
 	 * the generation of the rules into its stats page, where `rocin fault' sees that
 	 * the client has applied the change.
 	 */

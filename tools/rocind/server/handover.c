@@ -2,10 +2,10 @@
 /* handover.c - copies the state of this rocind to its keeper (the process that starts a
  * successor if rocind dies), and restores it in a successor.
  *
- * While an event is handled, changed objects are marked. They are copied to the keeper
- * and committed at the end of the event, and also before an answer is sent. Each file
- * that owns a part of the state writes and reads its records; this file calls them in the
- * right order.
+ * While an event is handled, objects that change are marked. At the end of the event, and
+ * before any answer is sent, they are copied to the keeper and committed. The records of
+ * a part of the state are written and read by the file that owns this part; this file
+ * calls those files in the right order.
  *
  * In a successor the records come in the order of their kinds: groups of sockets, the
  * clients that have slots in them, the wires between clients, then the connection
@@ -77,8 +77,8 @@ static void keep_group(struct rnd_server *server, struct rnd_group *g)
 
 static void replace_keeper(struct rnd_server *server);
 
-/* Sends all changes of the state to server->keeper: the keeper process, or a rocind that
- * takes over.
+/* Sends all changes of the state to the process at server->keeper: the keeper, or a
+ * rocind that takes over.
  */
 static void put_changes(struct rnd_server *server)
 {
@@ -148,13 +148,13 @@ static void start_keeper(struct rnd_server *server)
 }
 
 enum {
-	/* If a keeper has ended or hung, another one is started in its place, but at most
-	 * this many. If so many have ended, the next one would end for the same reason.
+	/* Maximum number of keepers that are started in place of one that has ended or
+	 * hung. If so many have ended, the next one would end for the same reason.
 	 */
 	KEEPERS_MAX = 16,
 };
 
-/* Starts another keeper. The caller has closed the socket to the old one. */
+/* Starts another keeper. The caller has closed the socket to the previous one. */
 static void replace_keeper(struct rnd_server *server)
 {
 	server->keeper_end.server = NULL;
@@ -167,8 +167,8 @@ static void replace_keeper(struct rnd_server *server)
 	start_keeper(server);
 }
 
-/* The keeper process sends nothing. So its socket becomes readable only when it has
- * ended.
+/* Called when the socket to the keeper is readable. The keeper sends nothing, so this
+ * means that it has ended.
  */
 static void on_keeper_end(void *ctx)
 {
@@ -221,8 +221,8 @@ static int restore_numbers(struct rnd_server *server, struct rnd_record *r)
 	return rc;
 }
 
-/* Restores a group with its sockets. The descriptors of the sockets are in the records
- * from *@sockets on.
+/* Restores a group with its sockets. @sockets: the records behind that of the group;
+ * those with the descriptors of its sockets are among them.
  */
 static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 			  struct rnd_record **sockets)
@@ -251,13 +251,13 @@ static void restore_group(struct rnd_server *server, const struct rnd_record *r,
 		return;
 	rnd_groups_add(&server->groups, group);
 	/* rocind may have died after it had added a socket to the group and before the
-	 * keeper had a copy of that socket. Then the BPF program still chooses it for
-	 * packets although it is closed. So the program is replaced.
+	 * keeper had a copy of that socket. Then the BPF program still chooses this
+	 * socket, which is closed now, so the program is replaced.
 	 */
 	if (rnd_group_guard(group))
 		rn_log(RN_LOG_WARN, "packets cannot be steered: %m");
 	/* rnd_groups_add() has called on_open(), which has given the group a new number.
-	 * The keeper knows the group by the old one.
+	 * The keeper knows it by the old number.
 	 */
 	group->number = r->number;
 	group->kept = count;
@@ -336,9 +336,9 @@ void rnd_server_resume(struct rnd_server *server)
 	look_at_interfaces(server);
 }
 
-/* Called in a successor, a new process that the keeper has forked: makes it rocind. @ctx:
- * the struct rnd_server of the rocind that has started the keeper, with the contents of
- * that time.
+/* Called in a successor, a new process that the keeper has forked: acts as rocind from
+ * now on. @ctx: the struct rnd_server of the rocind that has started the keeper, as it
+ * was at that time.
  */
 static void succeed(void *ctx, struct rnd_estate *estate, int sock)
 {

@@ -127,8 +127,8 @@ static int go_into_background(const struct options *options)
 	return EXIT_SUCCESS;
 }
 
-/* Reports the result of the start to the process that waits for it. @words: an empty line
- * ("\n") after success, or an error message.
+/* Reports to the process that waits for the start of rocind. @words: an empty line ("\n")
+ * after success, or an error message.
  */
 static void report_start(int ready_fd, const char *words)
 {
@@ -137,9 +137,9 @@ static void report_start(int ready_fd, const char *words)
 	close(ready_fd);
 }
 
-/* Returns true if this rocind is to have a keeper (a process that starts a successor if
- * rocind dies). In the foreground it has none, because the process that has started it
- * looks after it.
+/* Returns true if this rocind must have a keeper (a process that starts a successor if
+ * rocind dies). In the foreground it has none, because there the process that has started
+ * rocind looks after it.
  */
 static bool wants_keeper(const struct options *options)
 {
@@ -158,9 +158,7 @@ static int run_server(const struct options *options)
 	rc = rnd_server_open(&server, options->idle_ms, why, sizeof(why));
 	if (rc)
 		rn_log(RN_LOG_INFO, "%s", why);
-	/* -EALREADY means that another rocind has started meanwhile, which counts as
-	 * success.
-	 */
+	/* -EALREADY: another rocind has started meanwhile, so the caller has one. */
 	if (options->ready_fd >= 0)
 		report_start(options->ready_fd, rc == 0 || rc == -EALREADY ? "\n" : why);
 	else if (rc)
@@ -179,8 +177,8 @@ static int run_server(const struct options *options)
 
 /* ---- Taking over from a running rocind ---- */
 
-/* Main function of a rocind that takes over from a running one. @say: pipe to which it
- * writes the result.
+/* Main function of a rocind that takes over from a running one. @say: the pipe to which
+ * it writes the result.
  */
 static int serve_instead(const struct options *options, int say)
 {
@@ -205,8 +203,8 @@ static int serve_instead(const struct options *options, int say)
 		server.idle_ms = options->idle_ms;
 	report_start(say,
 		     rc == -ENOENT ? "=no rocind runs; nothing is replaced\n" : result);
-	/* The restored objects belong to the running rocind, which continues to use them.
-	 * So the process ends without cleaning them up.
+	/* The running rocind goes on, and still uses the objects that were restored here.
+	 * So this process ends without cleaning them up.
 	 */
 	if (rc)
 		_exit(EXIT_FAILURE);
@@ -215,9 +213,9 @@ static int serve_instead(const struct options *options, int say)
 	return EXIT_SUCCESS;
 }
 
-/* Starts the process that takes over, with /dev/null as its standard files. Prints its
- * report: it begins with "=" if all is well, otherwise it is an error text. Returns the
- * exit status.
+/* Starts the process that takes over, with /dev/null as its standard files. Prints the
+ * report of that process, which begins with "=" after success, and is an error text
+ * otherwise. Returns the exit status.
  */
 static int replace(const struct options *options)
 {
@@ -253,7 +251,8 @@ int main(int argc, char **argv)
 	argp_program_version_hook = print_version;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options))
 		return EXIT_FAILURE;
-	/* A service manager started this process and wants it to stay in the foreground.
+	/* A service manager has started this process and wants it to stay in the
+	 * foreground.
 	 */
 	if (rnd_is_activated())
 		options.foreground = true;

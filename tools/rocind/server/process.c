@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* process.c - makes the process of rocind an independent daemon. */
+/* process.c - makes rocind a daemon that is independent of the process that has started
+ * it.
+ */
 #include "server.h"
 
 #include <dirent.h>
@@ -23,8 +25,8 @@ static void close_listed(unsigned first, unsigned last)
 	while (dir && (d = readdir(dir))) {
 		unsigned long fd = strtoul(d->d_name, NULL, 10);
 
-		/* For "." and ".." the number is 0, which is below every range that is
-		 * closed.
+		/* The number for "." and ".." is 0, which is lower than every range that
+		 * is closed.
 		 */
 		if (fd >= first && fd <= last && (int)fd != dirfd(dir))
 			close((int)fd);
@@ -47,14 +49,14 @@ static void reset_signals(void)
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		/* has no effect on signals that cannot be changed */
+		/* this has no effect on signals whose action cannot be changed */
 		signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* rocind inherits processor affinity and real-time scheduling class from the program that
- * has started it. Resets both. Errors are ignored.
+/* Resets processor affinity and scheduling class, which rocind has inherited from the
+ * program that has started it. Errors are ignored.
  */
 static void reset_scheduling(void)
 {
@@ -70,8 +72,8 @@ void rnd_process_detach(int keep_fd)
 {
 	unsigned keep = keep_fd > STDERR_FILENO ? (unsigned)keep_fd : STDERR_FILENO;
 
-	/* Standard input is a pipe to the process that waits for the start of rocind.
-	 * That process gets the error messages of rocind until the log file is open.
+	/* Standard input is a pipe to the process that waits for the start of rocind, so
+	 * that process gets the error messages of rocind until the log file is open.
 	 */
 	(void)dup2(STDIN_FILENO, STDERR_FILENO);
 	close_between(STDERR_FILENO + 1, keep - 1);
@@ -88,9 +90,10 @@ void rnd_process_prepare(void)
 	struct rlimit limit;
 
 	umask(077);
-	/* the reader of the pipe to which rocind reports its start may have ended */
+	/* the process that reads reports from the pipe may have ended */
 	signal(SIGPIPE, SIG_IGN);
-	/* a limit on the size of files also holds for shared memory, so writes may fail
+	/* A limit on the size of files applies to shared memory, too, so a write may
+	 * raise this signal. It must fail instead.
 	 */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_IGN); /* a keeper that ends leaves no zombie */

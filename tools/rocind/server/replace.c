@@ -16,12 +16,13 @@
  *	      "end", the socket ---> ends, a byte ------> goes on
  *	exits <------------------------------------------ a byte
  *
- * So whichever process dies, another one is rocind or is about to start it. The older one
- * goes on if the newer one refuses, cannot read the records, does not answer in time, or
- * dies.
+ * So whichever of these processes dies, another one is rocind or will start one. The
+ * older rocind goes on if the newer one refuses, cannot read the records, does not answer
+ * in time, or dies.
  *
- * The newer one cannot map the older one's board of rdma_cm ids for writing (cm_board.c).
- * It makes a board of its own, which programs get with the answer to their next command.
+ * The older rocind has a board, memory in which programs read about their rdma_cm ids.
+ * The newer one cannot map it for writing (cm_board.c), so it makes another board, which
+ * programs get with the answer to their next command.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -35,8 +36,8 @@
 #include "transport/io/host/runtime_dir.h"
 
 enum {
-	/* Time in ms that each of the two processes waits for the other. Restoring takes
-	 * some milliseconds.
+	/* Time in ms for which each of the two processes waits for the other. Restoring
+	 * the records takes some milliseconds.
 	 */
 	PATIENCE_MS = 10000,
 };
@@ -112,8 +113,8 @@ void rnd_replace_hand_over(struct rnd_server *server)
 			       server->heir_pid);
 			rnd_cm_hide_answers(server->cm);
 			/* The heir (the newer rocind) has copies of all descriptors that
-			 * are open here. So this process exits without closing or
-			 * notifying anything.
+			 * are open here. So this process exits without closing any and
+			 * without telling anybody.
 			 */
 			_exit(EXIT_SUCCESS);
 		}
@@ -151,8 +152,8 @@ static int receive_records(struct rnd_estate *estate, int sock, char *err, size_
 	return rn_fail(err, err_len, -EPROTO, "the rocind that runs has not handed over");
 }
 
-/* How many objects of each kind the records describe. After restoring, as many must
- * exist.
+/* Number of objects of each kind that the records describe. After restoring, this many
+ * must exist.
  */
 struct tally {
 	unsigned groups, clients, channels, ids, connections;
@@ -220,8 +221,8 @@ static int take_records(struct rnd_estate *estate, const int pair[2], int *prede
 	return rc;
 }
 
-/* Reports to the older rocind that this process can take over, and waits until it may.
- * Returns 0, or -errno with an error text in @err.
+/* Tells the older rocind that this process can take over, and waits until it may. Returns
+ * 0, or -errno with an error text in @err.
  */
 static int await_go(int sock, char *err, size_t err_len)
 {

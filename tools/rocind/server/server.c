@@ -30,7 +30,8 @@
 /* ---- Socket activation ---- */
 
 enum {
-	/* SD_LISTEN_FDS_START of systemd: the first descriptor that is passed */
+	/* number of the first descriptor that is passed (SD_LISTEN_FDS_START of systemd)
+	 */
 	FIRST_FD = 3,
 };
 
@@ -47,8 +48,8 @@ bool rnd_is_activated(void)
 	       number_from_env("LISTEN_FDS") > 0;
 }
 
-/* Returns true if @name in the directory @dir, the name to which clients connect, is the
- * file to which the socket of @addr is bound, or a link to that file.
+/* Returns true if the name @name in directory @dir leads to the file to which the socket
+ * of @addr is bound. Clients connect to that name, which may be a link to the file.
  */
 static bool leads_here(const char *dir, const char *name, const struct sockaddr_un *addr)
 {
@@ -66,8 +67,8 @@ static bool leads_here(const char *dir, const char *name, const struct sockaddr_
 static int check_listener(int fd, const char *dir, const char *name, char *err,
 			  size_t err_len)
 {
-	/* There is room for one byte more than the kernel writes, so that the path always
-	 * ends with a NUL.
+	/* Room for one byte more than the kernel writes, so that a NUL always follows the
+	 * path.
 	 */
 	union {
 		struct sockaddr_un un;
@@ -115,29 +116,30 @@ int rnd_activation_take(const char *dir, const char *name, char *err, size_t err
 
 enum {
 	LISTEN_BACKLOG = 256,
-	/* Maximum number of packets that are read from slot 0 at a time. A flood of them
-	 * then does not delay clients.
+	/* Maximum number of packets that are read from slot 0 at a time, so that a flood
+	 * of them does not delay clients.
 	 */
 	SLOT0_PACKETS_MAX = 64,
 	/* Time in ms for which the sockets of an address stay open after their last user
-	 * has gone (or the idle time of rocind, if that is shorter). Servers may be
-	 * restarted soon, and rocind still answers packets for processes that have ended.
+	 * has gone, unless the idle time of rocind is shorter. Servers may be restarted
+	 * soon, and until then rocind answers packets for processes that have ended.
 	 */
 	GROUP_IDLE_MS = 10000,
 	/* If rocind has fewer unused descriptors than this, it closes the sockets of
-	 * addresses without users at once. The number suffices for one client with its
-	 * device and a local wire (link in shared memory), not counting the sockets of
-	 * addresses.
+	 * addresses without users at once. Besides the sockets of addresses, one client
+	 * with its device and a local wire (a link in shared memory) needs no more than
+	 * these.
 	 */
 	SPARE_DESCRIPTORS = 32,
-	/* Minimum time in ms that a new client gets to send its hello, even if the idle
-	 * time is shorter. (If a client is too late, it starts another rocind.)
+	/* Minimum time in ms that a new client has for its hello, even if the idle time
+	 * is shorter. If rocind ended before the hello, the client would start another
+	 * one.
 	 */
 	GREETING_MS = 200,
-	/* Pause in ms after a connection could not be accepted for want of memory. */
+	/* Pause in ms after a connection could not be accepted for lack of memory. */
 	SHORTAGE_MS = 10,
-	/* interval in ms at which the ports of other users whose packets are accepted are
-	 * read (ROCIN_NEIGHBOURS, admission.h)
+	/* Interval in ms at which rocind finds out the ports of other users whose packets
+	 * are accepted (ROCIN_NEIGHBOURS, admission.h).
 	 */
 	NEIGHBOURS_MS = 1000,
 };
@@ -155,9 +157,9 @@ static int open_source(struct rnd_server *server, struct rnd_source *source, int
 
 /* ---- Packets of slot 0 ---- */
 
-/* State for slot 0 of an address: rocind's own socket, which receives the packets that
- * belong to no process. Packets for QP1 are passed to the connection manager; the others
- * are counted and dropped.
+/* Slot 0 of an address: rocind's own socket, which receives the packets that belong to no
+ * process. Packets for QP1 are passed to the connection manager; the others are counted
+ * and dropped.
  */
 struct rnd_slot0 {
 	struct rnd_slot0 *next;
@@ -166,8 +168,8 @@ struct rnd_slot0 {
 	struct rnd_source source;
 };
 
-/* Called when packets have arrived at slot 0, rocind's own socket of an address: reads
- * them. Meanwhile it counts as a user of the address, so that the sockets are not closed.
+/* Called when packets have arrived at slot 0 of an address: reads them. The group counts
+ * this function as a user meanwhile, so its sockets are not closed.
  */
 static void on_stray_packets(void *ctx)
 {
@@ -175,7 +177,7 @@ static void on_stray_packets(void *ctx)
 	struct rnd_server *server = slot0->server;
 	struct rnd_group *group = slot0->group;
 	/* Room for the longest packet to QP1. Longer packets are dropped, so the rest of
-	 * them need not be read.
+	 * their bytes need not be read.
 	 */
 	uint8_t pkt[RN_PEER_ASK_MAX];
 
@@ -208,8 +210,8 @@ static void on_group_open(void *ctx, struct rnd_group *group)
 	rn_gid_text(&group->gid, address);
 	rn_log(RN_LOG_INFO, "port %d of %s is ours", RN_ROCE_PORT, address);
 	if (!slot0)
-		/* There is no memory for this. Packets stay unread in the socket's
-		 * buffer, and are not counted.
+		/* There is no memory for the state of slot 0. Then packets stay unread in
+		 * the buffer of the socket, and are not counted.
 		 */
 		return;
 	slot0->server = server;
@@ -284,10 +286,11 @@ static void close_groups(struct rnd_server *server)
 
 /* ---- Accepting of connections ---- */
 
-/* Called when no descriptors are left: uses the one in reserve to accept a connection,
- * and closes the connection at once. Otherwise epoll would report the waiting connection
- * again and again. The client sees the end of the connection, and tries again for a
- * while. Returns false if the connection cannot be accepted.
+/* Called when no descriptor is left and a connection waits to be accepted. Closes the
+ * descriptor in reserve, accepts the connection with it, and closes the connection at
+ * once: otherwise epoll would report the connection again and again. The client sees that
+ * the connection has ended, and tries again for a while. Returns false if the connection
+ * cannot be accepted.
  */
 static bool turn_away(struct rnd_server *server)
 {
@@ -302,9 +305,9 @@ static bool turn_away(struct rnd_server *server)
 	return fd >= 0;
 }
 
-/* Closes the sockets of addresses without users if few descriptors are left, as a high
- * number of @fd, the newest descriptor, shows. This must be done in advance: if a message
- * brings a descriptor when no number is free, the descriptor is lost.
+/* Closes the sockets of addresses without users if few descriptors are left. @fd: the
+ * newest descriptor, whose number shows how many are in use. This is done in advance,
+ * because a descriptor that comes with a message when none is free would be lost.
  */
 static void keep_some_spare(struct rnd_server *server, int fd)
 {
@@ -315,9 +318,9 @@ static void keep_some_spare(struct rnd_server *server, int fd)
 		rnd_groups_give_back(&server->groups, RN_NEVER, rnd_now());
 }
 
-/* Called when accept() has failed. epoll reports the waiting connection again and again,
- * so this waits a little for memory or descriptors. If a sandbox forbids accept(), ends
- * rocind.
+/* Called when accept() has failed with @err. Waits a little for memory or descriptors,
+ * because epoll reports the waiting connection again and again. If a sandbox forbids
+ * accept(), ends rocind.
  */
 static void refuse_connection(struct rnd_server *server, int err)
 {
@@ -601,9 +604,9 @@ static int ms_to_idle(const struct rnd_server *server)
 		return -1;
 	if (server->clients && idle_ms < GREETING_MS)
 		idle_ms = GREETING_MS;
-	/* The client that has started rocind must find it running, so until then rocind
-	 * waits for as long as that client does. Otherwise, on a busy machine, rocind
-	 * might have ended each time before the client connects.
+	/* The client that has started rocind must find it running. So until that client
+	 * connects, rocind waits for as long as the client does: otherwise, on a busy
+	 * machine, it might end each time before the client connects.
 	 */
 	if (server->awaits_starter && idle_ms < (uint32_t)rn_rocind_timeout_ms())
 		idle_ms = (uint32_t)rn_rocind_timeout_ms();
@@ -633,9 +636,9 @@ static void tell_end(const struct rnd_client *c)
 	rn_ctl_send(c->sock.fd, &msg, NULL, 0);
 }
 
-/* If packets of other users are accepted (ROCIN_NEIGHBOURS), reads the ports of these
- * users once a second. Returns the time in ms for which to wait for events, which ends at
- * the latest when the ports must be read again.
+/* If packets of other users are accepted (ROCIN_NEIGHBOURS), finds out the ports of these
+ * users once a second. Returns the time in ms for which to wait for events; it is over
+ * when the ports must be read again, at the latest.
  */
 static int look_at_neighbours(struct rnd_server *server)
 {
@@ -651,15 +654,15 @@ static int look_at_neighbours(struct rnd_server *server)
 	return wait >= 0 && wait < next ? wait : next;
 }
 
-/* Ends the service. The order matters: new clients are refused, the port is closed, and
- * the lock is released, before clients are told, because they may start a new rocind at
- * once. After the lock was released, the socket file must not be removed, because it may
- * be that of the new rocind.
+/* Ends the service. The order matters. New clients must be refused, the port closed and
+ * the lock released before clients are told, because clients may start a new rocind at
+ * once. When the lock has been released, the socket file must not be removed any more,
+ * because it may be that of the new rocind.
  */
 static void say_goodbye(struct rnd_server *server)
 {
-	/* The keeper has copies of the sockets, and would start a successor. So it is
-	 * ended first.
+	/* The keeper is ended first: it has copies of the sockets, and would start a
+	 * successor.
 	 */
 	server->keep = NULL;
 	rnd_source_forget(&server->keeper_end);
@@ -673,8 +676,8 @@ static void say_goodbye(struct rnd_server *server)
 	rnd_cm_free(server->cm);
 	server->cm = NULL;
 	close_groups(server);
-	/* The keeper process shares the lock by its copy of the descriptor; this releases
-	 * the lock for both.
+	/* The keeper has a copy of the descriptor, and by it holds the lock, too. This
+	 * call releases the lock for both.
 	 */
 	flock(server->lock_fd, LOCK_UN);
 	for (struct rnd_client *c = server->clients; c; c = c->next)

@@ -2,8 +2,9 @@
 /* server.h - the server of rocind: its state, the clients that are connected to it, and
  * the requests that it serves. It has one thread and one epoll set.
  *
- * Only one event at a time is read from epoll, because the function that handles it may
- * free any source, and a second event could point to a freed one.
+ * Events are read from epoll one at a time: the function that handles an event may free
+ * any source (struct rnd_source), and a second event that was read with the first could
+ * point to a freed one.
  */
 #ifndef RND_SERVER_H
 #define RND_SERVER_H
@@ -47,13 +48,15 @@ struct rnd_cm; /* The connection manager, see cm.h. */
 
 struct rnd_server {
 	int epoll_fd;
-	int lock_fd; /* locked with flock() by the only rocind of the runtime directory */
-	/* Listening socket passed by a service manager, whose file is not removed;
-	 * -1: none.
+	/* lock file; the one rocind of the runtime directory has locked it with flock()
+	 */
+	int lock_fd;
+	/* Listening socket that a service manager has passed, whose file must not be
+	 * removed; -1: there is none.
 	 */
 	int passed_fd;
-	/* Descriptor in reserve. When no other is left, it is closed, so that a
-	 * connection can be accepted and closed at once.
+	/* Descriptor in reserve. When no other descriptor is left, this one is closed, so
+	 * that a connection can be accepted and closed at once.
 	 */
 	int spare_fd;
 	char dir[1024]; /* path of the runtime directory */
@@ -66,44 +69,46 @@ struct rnd_server {
 	struct rnd_cm *cm; /* connection manager */
 	/* list of rocind's own sockets (slot 0), one for each device address */
 	struct rnd_slot0 *slot0;
-	struct rnd_client *clients; /* list of clients, the oldest first */
+	/* clients in the order in which they have connected */
+	struct rnd_client *clients;
 	uint64_t last_client_id;
 	uint64_t drops[RN_ROCIND_DROP_COUNT];
-	/* time at which the ports of other users whose packets are accepted are read next
+	/* next time at which to find out the ports of other users whose packets are
+	 * accepted
 	 */
 	rn_ns neighbours_at;
 	int64_t since_s; /* time of the start, Unix time in seconds */
-	/* Time in ms. If rocind has had no clients for this time, it ends. 0: it never
-	 * ends by itself.
+	/* Time in ms after which rocind ends if it has had no clients. 0: it never ends
+	 * by itself.
 	 */
 	uint32_t idle_ms;
 	/* time at which a client last connected or ended, or the fault rules last changed
 	 */
 	rn_ns idle_from;
-	/* rocind was started by a client, and no client has connected yet. */
+	/* A client has started rocind, and no client has connected yet. */
 	bool awaits_starter;
 	bool stopping;
-	/* The client that has asked rocind to end, or NULL. After its request no others
-	 * are processed, so this client still exists at the end.
+	/* The client that has asked rocind to end, or NULL. After its request no other is
+	 * handled, so this client still exists at the end.
 	 */
 	struct rnd_client *stop_asked_by;
 	struct rnd_faults *faults; /* the fault rules; NULL: none were ever set */
 	struct rnd_keeper keeper;
 	/* becomes readable when the keeper has ended */
 	struct rnd_source keeper_end;
-	/* sends changes of the state to the keeper process, for a successor; NULL: there
-	 * is no keeper (handover.c)
+	/* Sends changes of the state to the keeper, for a successor. NULL: there is no
+	 * keeper (handover.c).
 	 */
 	void (*keep)(struct rnd_server *server);
 	unsigned keepers_replaced;
-	/* The rocind that wants to take over from this one: the socket to it (-1: there
-	 * is none), and its process id.
+	/* Socket to the rocind that wants to take over from this one (-1: there is none),
+	 * and its process id.
 	 */
 	int heir_sock;
 	int32_t heir_pid;
-	/* Function that hands over to the process at @heir_sock: rnd_replace_hand_over().
-	 * NULL: this process runs in the foreground and does not hand over, because the
-	 * process that has started it would not know the new one.
+	/* Hands over to the process at @heir_sock: rnd_replace_hand_over(). NULL: this
+	 * process runs in the foreground and must not hand over, because the process that
+	 * has started it would not know the new rocind.
 	 */
 	void (*hand_over)(struct rnd_server *server);
 	/* One of the numbers in the keeper's record of the server (RND_RECORD_SERVER) has
@@ -133,8 +138,8 @@ void rnd_server_run(struct rnd_server *server);
 
 void rnd_server_close(struct rnd_server *server);
 
-/* Initialises all of @server that needs no descriptors. Returns 0 or -ENOMEM. The caller
- * must call rnd_server_close() in both cases.
+/* Initialises all members of @server for which no descriptors are needed. Returns 0 or
+ * -ENOMEM. The caller must call rnd_server_close() in both cases.
  */
 int rnd_server_init(struct rnd_server *server, uint32_t idle_ms);
 
@@ -147,28 +152,27 @@ void rnd_server_start_keeper(struct rnd_server *server);
 
 /* Restores the records of @estate in a server that rnd_server_init() has initialised, and
  * frees @estate. @old: the server as it was when the keeper was started; its board of
- * rdma_cm ids is taken over. NULL: this process does not have that memory, and programs
- * get another board. Records that are not valid are left out. Nothing leaves the process
- * before rnd_server_resume(). Returns 0 or -errno.
+ * rdma_cm ids (memory that programs read, cm_board.h) stays in use. NULL: this process
+ * does not have that memory, and programs get another board. Records that are not valid
+ * are left out. Nothing is sent before rnd_server_resume(). Returns 0 or -errno.
  */
 int rnd_server_restore(struct rnd_server *server, struct rnd_server *old,
 		       struct rnd_estate *estate);
 
-/* Continues in place of the previous rocind: writes the process id of this process into
- * the lock file, and does what has become due meanwhile.
+/* Goes on in place of the previous rocind: writes the process id of this process into the
+ * lock file, and does what has become due since that rocind died.
  */
 void rnd_server_resume(struct rnd_server *server);
 
-/* Copies the whole state to the process at @k: a newer rocind that takes over. If that
- * process does not take the state, kills it and returns false.
+/* Copies the whole state to the process at @k, a newer rocind that takes over. If that
+ * process does not receive the state in time, kills it and returns false.
  */
 bool rnd_server_copy_to(struct rnd_server *server, struct rnd_keeper *k);
 
 /* ---- Replacing a rocind that runs (replace.c) ---- */
 
-/* Hands over to the process that wants to take over (rnd_server.heir_sock). If that
- * process does, this function does not return. If it does not, this function returns, and
- * this process continues.
+/* Hands over to the process that wants to take over (rnd_server.heir_sock). Returns only
+ * if that process does not take over; then this process goes on.
  */
 void rnd_replace_hand_over(struct rnd_server *server);
 
@@ -183,9 +187,7 @@ void rnd_replace_hand_over(struct rnd_server *server);
 int rnd_replace_running(struct rnd_server *server, int *predecessor, char *err,
 			size_t err_len);
 
-/* Value of the pointer rnd_server.keep while there is a keeper process: sends it all
- * changes.
- */
+/* Sends all changes to the keeper. Value of rnd_server.keep while there is a keeper. */
 void rnd_server_keep_changes(struct rnd_server *server);
 
 /* Copies all changes since the last call to the keeper. Must be called before an answer
@@ -219,9 +221,8 @@ static inline int rnd_server_watch(struct rnd_server *server, struct rnd_source 
 	return 0;
 }
 
-/* Removes the source from the epoll set, if it is in there. Closing the descriptor would
- * not suffice: if another process has a copy of it, the kernel would continue to report
- * events.
+/* Removes the source from the epoll set, if it is in there. Closing the descriptor is not
+ * enough: if another process has a copy of it, epoll would still report events.
  */
 static inline void rnd_source_forget(struct rnd_source *source)
 {
@@ -247,9 +248,9 @@ static inline void rnd_source_close(struct rnd_source *source)
  * LISTEN_PID is the id of the process that gets the sockets, LISTEN_FDS is the number of
  * sockets, and the first one is descriptor 3.
  *
- * Clients use a name that contains their network namespace, which the file of a systemd
- * unit cannot express. So the unit makes a symbolic link with this name, and rocind
- * checks that the link leads to the socket.
+ * Clients connect to a name that contains their network namespace. The file of a systemd
+ * unit cannot contain this name. So the unit makes a symbolic link with the name, and
+ * rocind checks that the link leads to the socket.
  */
 
 /* Returns true if a service manager has passed a socket to this process. Changes nothing.
@@ -257,7 +258,7 @@ static inline void rnd_source_close(struct rnd_source *source)
 bool rnd_is_activated(void);
 
 /**
- * rnd_activation_take() - Take over the socket that was passed
+ * rnd_activation_take() - Take the socket that a service manager has passed
  * @dir:	Runtime directory
  * @name:	File name of the socket that clients connect to
  *
@@ -294,8 +295,8 @@ void rnd_process_prepare(void);
  * its rings when it attaches. After the process of a device has ended, the capture can
  * still read what the device has written to a ring.
  *
- * A client that does not read its events loses its connection, but not during a call of
- * these functions: none of them frees a client.
+ * If a client does not read its events, its connection is shut down. These functions
+ * never free a client; that happens later.
  */
 
 /* The devices that a client captures; all zeros: none. */
@@ -320,8 +321,8 @@ void rnd_taps_begin(struct rnd_client *client);
 /* Called when the client has attached a device. Connects the device with all captures. */
 void rnd_taps_attached(struct rnd_client *client);
 
-/* Continues a capture of the packets of QP1 in a successor of rocind. @r: the keeper's
- * record of the capture; the descriptor in it is taken over.
+/* Called in a successor of rocind: continues a capture of the packets of QP1. @r: the
+ * keeper's record of the capture; the descriptor in it belongs to the capture afterwards.
  */
 void rnd_taps_restore(struct rnd_server *server, struct rnd_record *r);
 /* Sends the keeper records of all captures of QP1's packets. */
@@ -341,18 +342,18 @@ void rnd_taps_close(struct rnd_client *client);
  * loses its address, or when one of them reports it as broken. After such a report the
  * two addresses get no other local wire.
  *
- * A client that does not read its events loses its connection, but not during a call of
- * these functions: none of them frees a client.
+ * If a client does not read its events, its connection is shut down. These functions
+ * never free a client; that happens later.
  */
 
 struct rnd_wire;
 
-/* Value of rn_ctl_ends.lost that only rocind itself sets, in a request for a local wire
+/* Value of rn_ctl_ends.lost that only rocind itself sets: in a request for a local wire
  * that a rocind which has died may have executed in part.
  */
 #define RND_WIRE_UNKNOWN UINT32_MAX
 
-/* The local wires of a process; zero-initialized. */
+/* The local wires of a process; all zeros at the beginning. */
 struct rnd_wires {
 	struct rnd_wire
 		/* The client's local wires. The index of each is the number of its bit in
@@ -361,7 +362,7 @@ struct rnd_wires {
 		*wire[RN_CTL_WIRES_MAX];
 	/* Index at which the search for a free entry of @wire starts. */
 	unsigned next;
-	bool is_open; /* page_fd and event_fd are open */
+	bool is_open; /* @page_fd and @event_fd are open */
 	/* Doorbell page of the process, and the pipe or eventfd that wakes it. */
 	int page_fd, event_fd;
 };
@@ -391,17 +392,17 @@ void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
 
 /* ---- Clients ---- */
 
-/* A client of rocind: the connection to it, its requests, and the slot of its process
- * (its number in the groups of sockets, attach.h).
+/* A client of rocind: the connection to it, its requests, and the slot of its process (a
+ * number by which QPNs name the process, attach.h).
  */
 
 struct rnd_client {
 	struct rnd_client *next;
 	struct rnd_server *server;
 	struct rnd_source sock;
-	/* The pidfd, which becomes readable when the process dies. The connection alone
-	 * would not show that, because a fork child may keep a copy of the socket. -1:
-	 * the kernel is too old for pidfds.
+	/* The pidfd, which becomes readable when the process dies. The end of the
+	 * connection would not show that, because a child of fork() may keep a copy of
+	 * the socket. -1: the kernel is too old for pidfds.
 	 */
 	struct rnd_source pidfd;
 	uint64_t id;
@@ -413,16 +414,17 @@ struct rnd_client {
 	struct rnd_attachment attachment;
 	struct rnd_wires wires; /* local wires of the attachment */
 	struct rnd_taps taps;
-	uint32_t last_seq; /* number of the last request that was begun */
-	bool is_changed;   /* the keeper's record of the client is out of date */
-	/* The connection comes from a rocind that has died. That rocind may have executed
-	 * the first message already.
+	/* number of the last request that rocind has begun to execute */
+	uint32_t last_seq;
+	bool is_changed; /* the keeper must get a new record of the client */
+	/* The connection was restored from the records of a rocind that has died. That
+	 * rocind may have executed the first message already.
 	 */
 	bool is_restored;
 };
 
-/* Takes over a client from a rocind that has died. Takes the descriptors that it uses out
- * of @r. Does nothing if @r is not a valid copy of a client.
+/* Restores a client of a rocind that has died. The descriptors that the client uses are
+ * taken out of @r. Does nothing if @r is not a valid record of a client.
  */
 void rnd_client_restore(struct rnd_server *server, struct rnd_record *r);
 /* Sends the keeper a record of the client. */
@@ -436,18 +438,18 @@ void rnd_client_accept(struct rnd_server *server, int fd);
 /* Releases what the process of the client has got at rocind, and frees the client. */
 void rnd_client_close(struct rnd_client *client);
 
-/* Sends an event to the client. If its socket buffer is full, because it does not read,
+/* Sends an event to the client. If its socket buffer is full because it does not read,
  * closes the client. Returns true if the client still exists.
  */
 bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd);
 
 /* ---- Fault rules ---- */
 
-/* rocind stores the fault rules, sends them to the present clients, and will send them to
- * future ones.
+/* rocind stores the fault rules, and sends them to all clients, those that attach later
+ * included.
  *
- * rocind passes the text on unchanged, as a sealed memfd. It parses the rules only for
- * the packets that it sends and receives itself, those of QP1 (cm/cm.h).
+ * It passes the text on unchanged, as a sealed memfd. It parses the rules only for the
+ * packets that it sends and receives itself, those of QP1 (cm/cm.h).
  */
 
 /* Returns true if any fault rules are set. While this is so, rocind does not end, even
@@ -455,16 +457,18 @@ bool rnd_client_tell(struct rnd_client *client, const void *msg, int fd);
  */
 bool rnd_faults_are_set(const struct rnd_server *server);
 
-/* Replaces the rules by those in the memfd of @pkt, which this function takes over. Sends
- * them to every attached client except @client; the caller must answer that one. Returns
- * 0; -EAGAIN (the rules have changed since @client read them); -EINVAL (no sealed text of
- * at most RN_FAULT_TEXT_MAX - 1 bytes); -ENOMEM; with an error text in @err.
+/* Replaces the rules by those in the memfd of @pkt, which belongs to this function
+ * afterwards. Sends them to every attached client except @client; the caller must answer
+ * that one. Returns 0. On failure, @err has an error text, and the result is -EAGAIN (the
+ * rules have changed since @client has read them), -EINVAL (the memfd is not a sealed
+ * text of at most RN_FAULT_TEXT_MAX - 1 bytes) or -ENOMEM.
  */
 int rnd_faults_set(struct rnd_client *client, struct rn_ctl_packet *pkt, char *err,
 		   size_t err_len);
 
-/* Sends @client the rules, and how many packets they have seen and hit in processes that
- * have ended. Returns 0, or -errno of rn_ctl_send().
+/* Sends @client the rules, and for each of them how many packets it has seen, and to how
+ * many it was applied, in processes that have ended. Returns 0, or -errno of
+ * rn_ctl_send().
  */
 int rnd_faults_answer(const struct rnd_client *client);
 
@@ -474,7 +478,7 @@ int rnd_faults_answer(const struct rnd_client *client);
 int rnd_faults_greet(const struct rnd_client *client);
 
 /* Called when the client is about to be closed: adds the counts of fault rules in its
- * stats page to those that rocind keeps.
+ * stats page to those of processes that have ended.
  */
 void rnd_faults_gather(struct rnd_client *client);
 
@@ -493,15 +497,16 @@ void rnd_faults_free(struct rnd_server *server);
  */
 int rnd_watch_open(void);
 
-/* Called when the socket is readable: finds out which interfaces have changed, by
+/* Called when the socket is readable. Finds out which interfaces have changed, by
  * comparing their present state with what each client knows, and reports the differences.
- * It does not rely on single messages, so a lost message does no harm.
+ * A lost message of the kernel does no harm, because single messages are not needed for
+ * that.
  */
 void rnd_watch_changed(struct rnd_server *server);
 
-/* Reports to one client how its interface differs from what the client knows. That may
- * close the client. Must also be called after the client has attached, because what it
- * knows may be out of date.
+/* Reports to one client the differences between its interface and what the client knows.
+ * This may close the client. Must also be called when the client has attached, because
+ * what it knows may be out of date.
  */
 void rnd_watch_update(struct rnd_client *client);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* taps.c - captures of packets: makes a ring in shared memory for each captured device,
- * and passes it to the capturing process and the captured one.
+ * and passes it to the process that captures and to the one that is captured.
  */
 #include "server.h"
 
@@ -120,8 +120,8 @@ static void connect_pair(struct rnd_client *capture, struct rnd_client *device)
 		       strerror(-ring));
 		return;
 	}
-	/* The capturing process is told of the device before the device gets the ring, so
-	 * that it knows the device when packets come.
+	/* The process that captures is told of the device before the device gets the
+	 * ring, so that it knows the device when packets come.
 	 */
 	tell_capture(capture, device, ring);
 	send_event(device, &msg, &ring, 1);

@@ -18,7 +18,7 @@
 enum {
 	/* Maximum number of messages that are read at a time, so that frequent changes of
 	 * addresses do not delay clients. If there are more, the socket stays readable.
-	 * An interface that comes up sends about 10.
+	 * When an interface comes up, about 10 messages are sent.
 	 */
 	NEWS_MAX = 64,
 };
@@ -62,8 +62,8 @@ static bool add_gid(struct rnd_client *client, unsigned idx, const struct rn_gid
 
 	if (rc == 0)
 		return tell_gid(client, idx, true);
-	/* While duplicate address detection examines an address, it cannot be bound. When
-	 * the detection ends, another message comes.
+	/* While the kernel checks whether an address is a duplicate, it cannot be bound.
+	 * When the check has ended, another message comes.
 	 */
 	rn_log(rc == -EADDRNOTAVAIL ? RN_LOG_DEBUG : RN_LOG_WARN,
 	       "process %d does not get an address that appeared on %s: %s", client->pid,
@@ -71,8 +71,8 @@ static bool add_gid(struct rnd_client *client, unsigned idx, const struct rn_gid
 	return true;
 }
 
-/* Reports which addresses of the GID table the interface has lost or got back. Returns
- * false if the client was closed.
+/* Reports which addresses of the GID table the interface has lost or has got again.
+ * Returns false if the client was closed.
  */
 static bool update_known(struct rnd_client *client, const struct rnd_iface *iface)
 {
@@ -139,7 +139,7 @@ void rnd_watch_update(struct rnd_client *client)
 	if (!a->watches)
 		return;
 	client->is_changed = true;
-	/* If this fails, the interface no longer exists. @iface then has no addresses. */
+	/* If this fails, the interface no longer exists, and @iface has no addresses. */
 	(void)rnd_iface_read(a->ifindex, &iface);
 	if (iface.knows_gids && (!update_known(client, &iface) ||
 				 (a->follows && !add_unknown(client, &iface))))
@@ -153,8 +153,8 @@ void rnd_watch_update(struct rnd_client *client)
 	}
 }
 
-/* The loop uses NLMSG_OK(), because mnl_nlmsg_ok() before libmnl 1.0.5 accepts any length
- * from 2 GiB on.
+/* Handles the messages about links. The loop uses NLMSG_OK(), because mnl_nlmsg_ok()
+ * before libmnl 1.0.5 accepts any length from 2 GiB on.
  */
 static void take_links(struct rnd_server *server, const void *news, int len)
 {
@@ -168,9 +168,9 @@ static void take_links(struct rnd_server *server, const void *news, int len)
 	}
 }
 
-/* Called if the netlink socket cannot be read, for instance because a sandbox denies it.
- * Stops watching the socket: it would stay readable, and rocind would try to read it for
- * ever.
+/* Called if the netlink socket cannot be read, for instance because a sandbox forbids it.
+ * Stops waiting for the socket: it would stay readable, and rocind would try to read it
+ * again and again.
  */
 static void stop_if_broken(struct rnd_server *server, int error)
 {
@@ -183,7 +183,9 @@ static void stop_if_broken(struct rnd_server *server, int error)
 void rnd_watch_changed(struct rnd_server *server)
 {
 	union {
-		/* The message of a link with many attributes has about 2 KiB. */
+		/* large enough: the message about a link with many attributes has about 2
+		 * KiB
+		 */
 		char buf[16384];
 		struct nlmsghdr align;
 	} news;

@@ -22,18 +22,20 @@
 struct rnd_wire {
 	/* The two clients. Index 0 is the one that asked for the local wire. */
 	struct rnd_client *end[2];
-	unsigned gid_idx[2]; /* index of the address at each end */
+	/* index of the address at each end, in the GID table of that client */
+	unsigned gid_idx[2];
 	/* Number of the local wire in the table of each of the two clients. In the
 	 * doorbell page of a client, the bit with this number belongs to this local wire.
 	 */
 	unsigned bit[2];
 	bool is_broken;
 	rn_ns since;
-	uint64_t number; /* a number that no other local wire has */
+	uint64_t number; /* number that no other local wire has */
 };
 
-/* Time in ns. A client that has lost a local wire gets a new one only this long after the
- * old one was made, because each one costs memory, and work at the other end.
+/* Time in ns. After a client has lost a local wire, it gets a new one only when this time
+ * has passed since the old one was made: each local wire costs memory, and work at the
+ * other end.
  */
 #define LIFE_MIN RN_MSEC(1000)
 
@@ -49,7 +51,7 @@ static int seal_size(int fd)
 		       : 0;
 }
 
-/* Returns a memfd of @len bytes of zeros, or -errno. */
+/* Returns a new memfd with @len bytes of zeros, or -errno. */
 static int make_memory(const char *name, size_t len)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -79,8 +81,8 @@ static int make_page(void)
 	return rc;
 }
 
-/* Initialises the rings. Allocates the memory that they need at first, because a lack of
- * memory can be reported here, but not later. Returns 0 or -errno.
+/* Initialises the rings. Also allocates the memory that they need at first, because a
+ * lack of memory can be reported now, but not later. Returns 0 or -errno.
  */
 static int format_rings(int fd)
 {
@@ -164,8 +166,8 @@ static void send_wire_down(struct rnd_client *client, const struct rn_ctl_ends *
 }
 
 /* Opens the pipe @fd once more, as a separate open file. O_NONBLOCK is a flag of the open
- * file: if a process shared it, that process could clear the flag and so make others
- * block. Returns a descriptor, or -errno.
+ * file: a process that shared the open file with others could clear the flag, and the
+ * others would block. Returns a descriptor, or -errno.
  */
 static int reopen(int fd)
 {
@@ -173,7 +175,9 @@ static int reopen(int fd)
 	int own;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	/* For reading and writing: a pipe without a reader would raise SIGPIPE. */
+	/* The pipe is opened for reading and writing: writing to a pipe without a reader
+	 * would raise SIGPIPE.
+	 */
 	own = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	return own < 0 ? -errno : own;
 }
@@ -235,9 +239,9 @@ static int tell_up(const struct rnd_wire *w, unsigned role, int rings)
 
 /* ---- Making and ending local wires ---- */
 
-/* Makes the event by which a process is woken: a pipe or, where pipes cannot be opened
- * again (no /proc), an eventfd. It is non-blocking, because the peer writes to it, too,
- * and could fill it. Returns a descriptor for both ends, or -errno.
+/* Makes the event by which a process is woken: a pipe or, if pipes cannot be opened again
+ * because there is no /proc, an eventfd. It is non-blocking, because the peer writes to
+ * it, too, and could fill it. Returns a descriptor for reading and writing, or -errno.
  */
 static int make_event(void)
 {
@@ -245,8 +249,8 @@ static int make_event(void)
 
 	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
 		return -errno;
-	/* Reduces the pipe to one page of memory: a user may have 16384 pages in pipes,
-	 * and a pipe has 16 by default. One page holds 512 wake-ups.
+	/* Reduces the pipe from 16 pages of memory, the default, to one: a user may have
+	 * only 16384 pages in pipes. One page holds 512 wake-ups.
 	 */
 	(void)fcntl(ends[1], F_SETPIPE_SZ, 4096);
 	event = reopen(ends[0]);
@@ -327,9 +331,9 @@ static struct rnd_wire *find_wire(const struct rnd_client *client,
 	return NULL;
 }
 
-/* Finds a free number for a local wire. Numbers are used in turn: an earlier local wire
- * with the same number may have ended, and the client may not have read the event about
- * that yet.
+/* Finds a free number for a local wire. Numbers are used in turn, so that one is not used
+ * again soon: a local wire that had the same number may have ended, and the client may
+ * not have read the event about that yet.
  */
 static int find_place(const struct rnd_wires *wires)
 {
@@ -375,8 +379,8 @@ static void unlink_wire(struct rnd_wire *w)
 	free(w);
 }
 
-/* Fills in @w for a local wire between @client and the other end, except its numbers.
- * Returns 0 or a positive errno value.
+/* Sets the two clients and addresses of @w, a local wire of @client to the other end that
+ * @ends describes. Returns 0 or a positive errno value.
  */
 static int find_ends(struct rnd_wire *w, struct rnd_client *client,
 		     const struct rn_ctl_ends *ends)
@@ -415,7 +419,7 @@ static int choose_places(struct rnd_wire *w)
 	return 0;
 }
 
-/* Makes the rings and sends them to both clients. The one that has not asked gets them
+/* Makes the rings and sends them to both clients. The client that has not asked gets them
  * first, so that it polls the local wire before packets come. Returns 0 or a positive
  * errno value.
  */
@@ -429,8 +433,8 @@ static int hand_out(const struct rnd_wire *w)
 	rc = tell_up(w, 1, rings);
 	if (rc == 0) {
 		rc = tell_up(w, 0, rings);
-		/* The client that has asked does not get the local wire. So the other
-		 * client, which has got it, must be told that it has ended.
+		/* The client that has asked does not get the local wire. The other client
+		 * has got it, so it must be told that the wire has ended.
 		 */
 		if (rc) {
 			struct rn_ctl_ends ends = ends_of(w, 1);
@@ -489,7 +493,7 @@ static int make_wire(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		err = add_new_wire(&w);
 	if (err)
 		return err;
-	/* A successor of rocind must know every local wire that a client has. So the wire
+	/* A successor of rocind must know every local wire that a client has, so the wire
 	 * is committed to the keeper before clients get it.
 	 */
 	rnd_server_commit(client->server);
@@ -523,8 +527,8 @@ static void close_wire(struct rnd_wire *w, const struct rnd_client *client)
 	unsigned role = w->end[0] == client ? 0 : 1;
 	struct rnd_client *peer = w->end[!role];
 	struct rn_ctl_ends theirs = ends_of(w, !role);
-	/* True if the client at the other end knows already that the wire ends, or if
-	 * rocind is ending and will tell it.
+	/* The client at the other end knows already that the wire ends, or rocind is
+	 * ending and will tell it.
 	 */
 	bool knows = w->is_broken || client->server->stopping;
 
@@ -541,8 +545,8 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 	int err;
 
 	if (w && !is_broken && ends->lost == RND_WIRE_UNKNOWN) {
-		/* The rocind that has died was about to send this wire to its clients. It
-		 * is not known whether it did.
+		/* A rocind that has died was about to send this wire to its clients. It
+		 * is not known whether it has done so.
 		 */
 		struct rn_ctl_ends own = ends_of(w, role);
 
@@ -550,7 +554,7 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends)
 		tell_down(client, &own, 0);
 	} else if (w && !is_broken) {
 		/* The wire exists already. If the client has not lost it, both clients
-		 * have asked for it at the same time, so there is nothing to do.
+		 * have asked for a wire at the same time, so nothing has to be done.
 		 */
 		if (!ends->lost || rnd_now() - w->since < LIFE_MIN)
 			return;
