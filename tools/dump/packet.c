@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.c - parses a captured packet of RoCE or InfiniBand, and writes it as text; see
- * packet.h.
+/* packet.c - parses a captured packet of RoCE or InfiniBand, and describes it as text;
+ * see packet.h.
  */
 #include "packet.h"
 
@@ -28,7 +28,10 @@ enum {
 	IPV6_LEN = 40,
 	UDP_LEN = 8,
 	IPV4_DF = 0x4000,
-	IPV4_PART = 0x3fff, /* mask of "more fragments" and the fragment offset */
+	/* mask of the bits in an IPv4 header that show a fragment: "more fragments" and
+	 * the offset
+	 */
+	IPV4_PART = 0x3fff,
 	IPV4_OFFSET = 0x1fff,
 	IPV6_FRAGMENT_OFFSET = 0xfff8
 };
@@ -37,15 +40,16 @@ enum {
 enum {
 	NEXT_HOP_BY_HOP = 0,
 	NEXT_UDP = 17,
-	NEXT_BTH = 27, /* the "IPv6" header is a GRH, followed by a BTH */
+	/* a BTH: the header before it is a GRH, which has the layout of an IPv6 header */
+	NEXT_BTH = 27,
 	NEXT_ROUTING = 43,
 	NEXT_FRAGMENT = 44,
 	NEXT_AUTHENTICATION = 51,
 	NEXT_DESTINATION = 60
 };
 
-/* Returns the length in bytes of the IPv4 header at @ip, or 0 if the header is not IPv4
- * or not valid.
+/* Returns the length in bytes of the IPv4 header at @ip. Returns 0 if the header is not
+ * valid, or not of IPv4.
  */
 static size_t ipv4_len(const uint8_t *ip, size_t len)
 {
@@ -91,7 +95,9 @@ static const uint8_t *parse_ip(struct rn_packet *p, const uint8_t *ip, size_t le
 	return NULL;
 }
 
-/* Replaces the fields of an IP header or GRH that routers may change by ones. */
+/* Sets those fields of an IP header or GRH to ones that routers may change, as the ICRC
+ * demands.
+ */
 static void mask_network(const struct rn_packet *p, uint8_t *net)
 {
 	if (p->is_ipv4) {
@@ -107,8 +113,8 @@ static void mask_network(const struct rn_packet *p, uint8_t *net)
 }
 
 /* Computes the ICRC of a RoCEv2 packet from the header fields as they were captured.
- * Fields that routers may change count as ones. @ip_len: number of bytes of the IP header
- * that the ICRC covers.
+ * Fields that routers may change enter it as ones. @ip_len: number of bytes of the IP
+ * header that enter the ICRC.
  */
 static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_len)
 {
@@ -121,16 +127,19 @@ static uint32_t icrc_of(const struct rn_packet *p, const uint8_t *ip, size_t ip_
 	memcpy(udp, p->at - UDP_LEN, UDP_LEN + RN_BTH_LEN);
 	mask_network(p, net);
 	memset(udp + 6, 0xff, 2);
-	/* the network may change FECN and BECN; reserved bits count as ones, too */
+	/* FECN and BECN, which the network may change, and reserved bits enter the ICRC
+	 * as ones.
+	 */
 	udp[UDP_LEN + 4] = 0xff;
 	crc = libdeflate_crc32(0, head, (size_t)(udp - head) + UDP_LEN + RN_BTH_LEN);
 	return libdeflate_crc32(crc, p->at + RN_BTH_LEN,
 				p->said - RN_BTH_LEN - RN_ICRC_LEN);
 }
 
-/* Returns true if the ICRC of an InfiniBand or RoCE v1 packet is right. It covers the
- * LRH but for the virtual lane, which switches may change, or 8 bytes of ones (@lrh is
- * NULL); the GRH, if there is one (@grh is not NULL); and the rest as in RoCEv2.
+/* Returns true if the ICRC of an InfiniBand or RoCE v1 packet is right. The ICRC covers
+ * the LRH except its virtual lane, which switches may change, or 8 bytes of ones if there
+ * is no LRH (@lrh is NULL); then the GRH, if there is one (@grh is not NULL); and the
+ * rest as in RoCEv2.
  */
 static bool is_icrc_right(const struct rn_packet *p, const uint8_t *lrh,
 			  const uint8_t *grh)
@@ -156,7 +165,9 @@ static bool is_icrc_right(const struct rn_packet *p, const uint8_t *lrh,
 	return rn_get_le32(p->at + p->said - RN_ICRC_LEN) == crc;
 }
 
-/* Returns RN_PACKET_ICRC_RIGHT if the packet has all that its ICRC covers. */
+/* Returns RN_PACKET_ICRC_RIGHT if all bytes that the ICRC covers were captured. The
+ * caller must then compare the ICRC.
+ */
 static enum rn_packet_icrc find_icrc(const struct rn_packet *p)
 {
 	if (p->have < p->said)
@@ -178,15 +189,15 @@ static enum rn_packet_icrc check_icrc(const struct rn_packet *p, const uint8_t *
 		return RN_PACKET_ICRC_RIGHT;
 	if (!p->has_options)
 		return RN_PACKET_ICRC_WRONG;
-	/* Annex A17 does not allow IPv4 options, so it does not define whether the ICRC
+	/* Annex A17 does not allow IPv4 options, so it does not say whether the ICRC
 	 * covers them.
 	 */
 	return icrc_of(p, ip, IPV4_LEN) == icrc ? RN_PACKET_ICRC_RIGHT
 						: RN_PACKET_ICRC_OPEN;
 }
 
-/* Parses the headers behind the BTH, in the order in which they are sent. Their total
- * length was checked, so none of these calls fails.
+/* Parses the headers behind the BTH, in the order in which they are sent. The caller has
+ * checked their total length, so none of these calls fails.
  */
 static void parse_headers(struct rn_packet *p)
 {
@@ -244,7 +255,10 @@ static bool is_empty(const uint8_t *udp)
 	return rn_get_be16(udp + 4) == UDP_LEN;
 }
 
-/* Stores how much of the @said bytes from the BTH on is there. */
+/* Stores where the packet begins, and how much of it was captured. @said: number of bytes
+ * from the BTH on, according to the headers. @have: number of bytes that were captured
+ * from there on.
+ */
 static void set_extent(struct rn_packet *p, const uint8_t *bth, size_t said, size_t have)
 {
 	p->at = bth;
@@ -257,7 +271,9 @@ static bool is_grh(const uint8_t *grh, size_t len)
 	return is_ipv6(grh, len) && grh[6] == NEXT_BTH;
 }
 
-/* Stores the addresses of a GRH. Its traffic class has no mark of congestion in it. */
+/* Stores the addresses of a GRH. The traffic class of a GRH has no ECN bits, so it is not
+ * stored.
+ */
 static void parse_grh(struct rn_packet *p, const uint8_t *grh)
 {
 	memcpy(p->flow.src.raw, grh + 8, 16);
@@ -265,17 +281,20 @@ static void parse_grh(struct rn_packet *p, const uint8_t *grh)
 	p->flow.hop_limit = grh[7];
 }
 
-/* Parses the rest of a packet that is not of RoCEv2, whose extent is known. */
+/* Parses the rest of an InfiniBand or RoCE v1 packet, for which set_extent() has been
+ * called.
+ */
 static void parse_rest(struct rn_packet *p, const uint8_t *lrh, const uint8_t *grh)
 {
-	p->has_df = true; /* there is nothing that could be a fragment */
+	/* such a packet has no IPv4 header, so it cannot be a fragment */
+	p->has_df = true;
 	p->icrc = find_icrc(p);
 	if (p->icrc == RN_PACKET_ICRC_RIGHT && !is_icrc_right(p, lrh, grh))
 		p->icrc = RN_PACKET_ICRC_WRONG;
 	p->form = parse_transport(p);
 }
 
-/* Parses a packet of RoCE v1. The length of the GRH counts from the BTH to the ICRC. */
+/* Parses a packet of RoCE v1. The length in its GRH is that from the BTH to the ICRC. */
 static bool parse_v1(struct rn_packet *p, const uint8_t *grh, size_t len)
 {
 	p->format = RN_PACKET_ROCE_V1;
@@ -285,8 +304,9 @@ static bool parse_v1(struct rn_packet *p, const uint8_t *grh, size_t len)
 	return true;
 }
 
-/* An address that stands for a LID: no address of IPv6 begins like this, as all addresses
- * below 100::/8 are reserved but for a few that end a row of zeros.
+/* Returns an address that stands for a LID. No IPv6 address begins like this: the range
+ * 100::/8 and everything below it is reserved, except for some addresses that begin with
+ * many zeros.
  */
 static struct rn_gid gid_of_lid(uint16_t lid)
 {
@@ -317,7 +337,7 @@ bool rn_packet_parse_ib(struct rn_packet *p, const uint8_t *lrh, size_t len)
 			return false;
 		parse_grh(p, grh);
 	}
-	/* The length is in words of 4 bytes, from the LRH to the ICRC. */
+	/* The field is the length from the LRH to the ICRC, in words of 4 bytes. */
 	said = (size_t)(rn_get_be16(lrh + 4) & 0x7ff) * 4;
 	set_extent(p, lrh + head, said > head ? said - head : 0, len - head);
 	parse_rest(p, lrh, grh);
@@ -344,8 +364,8 @@ bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len)
 	return true;
 }
 
-/* Returns the reason why rn_packet_parse() did not parse an IPv6 packet. Looks for a UDP
- * header behind the extension headers, where rn_packet_parse() does not look.
+/* Returns the reason why rn_packet_parse() has not parsed an IPv6 packet. Looks for a UDP
+ * header behind extension headers; rn_packet_parse() does not accept these.
  */
 static enum rn_packet_skip skipped_ipv6(const uint8_t *ip, size_t len)
 {
@@ -563,7 +583,9 @@ static void add_message(struct line *l, const struct rn_cm_msg *m)
 	case RN_CM_RTU:
 	case RN_CM_DREP:
 	case RN_CM_LAP:
-		/* These messages begin with the communication IDs of both sides. */
+		/* These messages begin with the communication IDs of the sender and of
+		 * the receiver.
+		 */
 		add_words(l, " id 0x%" PRIx32 " to 0x%" PRIx32, m->rtu.local_id,
 			  m->rtu.remote_id);
 		break;
@@ -589,8 +611,8 @@ static void add_mad(struct line *l, const struct rn_packet *p)
 	add_message(l, &msg);
 }
 
-/* Appends the text of the packet from its BTH on; describes a damaged packet as far as it
- * goes.
+/* Appends the text of the packet from its BTH on. Describes a damaged packet as far as
+ * its headers are valid.
  */
 static void add_transport(struct line *l, const struct rn_packet *p)
 {

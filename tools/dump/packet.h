@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* packet.h - parses a captured packet of InfiniBand or RoCE, and writes it as text. The
- * four formats differ in what stands before the BTH, and in what of that the ICRC covers;
- * `rocin formats` shows them side by side.
+ * formats differ in the headers before the BTH, and in which of their fields the ICRC
+ * covers; `rocin formats' shows them side by side.
  *
  * The packet may come from any sender; it may be malformed, or cut off by the capture.
  *
@@ -16,13 +16,13 @@
 #include "rocin/wire.h"
 
 enum rn_packet_format {
-	RN_PACKET_ROCE_V2, /* IPv4 or IPv6, UDP */
-	RN_PACKET_ROCE_V1, /* a GRH behind an Ethernet header */
-	RN_PACKET_IB,	   /* an LRH, and behind it perhaps a GRH */
+	RN_PACKET_ROCE_V2, /* IPv4 or IPv6 header, UDP header, BTH */
+	RN_PACKET_ROCE_V1, /* GRH behind an Ethernet header, BTH */
+	RN_PACKET_IB,	   /* LRH, with or without a GRH behind it, BTH */
 	RN_PACKET_FORMATS
 };
 
-/* How much of a packet can be parsed. */
+/* How many of the fields of struct rn_packet are valid. */
 enum rn_packet_form {
 	RN_PACKET_WHOLE,   /* all fields below are valid */
 	RN_PACKET_NO_BTH,  /* the packet is shorter than a BTH; @bth is not valid */
@@ -47,14 +47,14 @@ enum rn_packet_icrc {
 
 struct rn_packet {
 	enum rn_packet_format format;
-	/* InfiniBand: from the LRH. A packet without GRH has LIDs in place of addresses:
-	 * see rn_packet_address().
+	/* InfiniBand: fields of the LRH. If the packet has no GRH, the addresses in @flow
+	 * stand for its LIDs, see rn_packet_address().
 	 */
 	uint16_t slid, dlid;
 	uint8_t vl, sl;
 	struct rn_flow flow;
-	/* The IP header is IPv4; false: it is IPv6. The addresses in @flow do not tell,
-	 * because they have the same form for both.
+	/* The IP header is of IPv4. False: it is of IPv6. The addresses in @flow do not
+	 * show this, because both have the same form there.
 	 */
 	bool is_ipv4;
 	bool has_df;	  /* IPv4: the don't-fragment bit is set; always true for IPv6 */
@@ -63,8 +63,8 @@ struct rn_packet {
 	enum rn_packet_form form;
 	enum rn_packet_icrc icrc;
 	const uint8_t *at; /* first byte of the BTH */
-	/* length in bytes from the BTH to the end of the ICRC, according to the UDP
-	 * header, the GRH of RoCE v1, or the LRH
+	/* Length in bytes from the BTH to the end of the ICRC, as the UDP header, the GRH
+	 * (RoCE v1) or the LRH says.
 	 */
 	uint32_t said;
 	uint32_t have; /* number of those @said bytes that were captured */
@@ -78,7 +78,9 @@ struct rn_packet {
 	struct rn_feth feth;
 	uint32_t srqn, imm, invalidate;
 	uint64_t original;
-	/* first byte of the payload; see @have for how much was captured */
+	/* First byte of the payload. Fewer bytes than @payload_len may have been
+	 * captured, see @have.
+	 */
 	const uint8_t *payload;
 	uint32_t payload_len; /* length of the payload in bytes, without padding */
 };
@@ -89,15 +91,15 @@ struct rn_packet {
  * @ip:	First byte of the IPv4 or IPv6 header, or of the GRH
  * @len:	Number of captured bytes from there
  *
- * Return: true if it is a RoCEv2 packet (UDP destination port 4791) or one of RoCE v1 (a
- *	GRH, whose next header is 27), well-formed or not; false for anything else; the
- *	content of @p is undefined then. An empty datagram to this port is no RoCEv2
+ * Return: true if this is a packet of RoCEv2 (UDP destination port 4791) or RoCE v1 (a
+ *	GRH with next header 27), even if it is malformed. False if it is another packet;
+ *	the content of @p is undefined then. An empty datagram to port 4791 is no RoCEv2
  *	packet: no device sends one.
  */
 bool rn_packet_parse(struct rn_packet *p, const uint8_t *ip, size_t len);
 
-/* Parses a captured InfiniBand packet as rn_packet_parse() does. @lrh: its first byte.
- * Returns false for what has no BTH: raw packets, and flow control packets.
+/* Like rn_packet_parse(), parses a captured InfiniBand packet, whose first byte is at
+ * @lrh. Returns false for packets without a BTH: raw packets and flow control packets.
  */
 bool rn_packet_parse_ib(struct rn_packet *p, const uint8_t *lrh, size_t len);
 
@@ -116,7 +118,9 @@ enum rn_packet_skip {
 	RN_PACKET_SKIP_OTHER, /* not a packet of RoCE */
 	/* A fragment that is not the first one, so it has no UDP header. */
 	RN_PACKET_SKIP_FRAGMENT,
-	/* IPv6 with extension headers before the UDP header to port 4791 */
+	/* An IPv6 packet to UDP port 4791 that has extension headers before the UDP
+	 * header.
+	 */
 	RN_PACKET_SKIP_EXTENSION,
 	/* An empty UDP datagram, sent to test whether the port is open. */
 	RN_PACKET_SKIP_EMPTY,
@@ -142,8 +146,7 @@ enum {
  * @text:	Out: one line without a newline, always terminated
  * @text_len:	Size of @text; RN_PACKET_TEXT_MAX bytes are enough for every packet
  *
- * Return: true if rn_packet_parse() parses it; false for anything else; @text is
- *	unchanged then.
+ * Return: the result of rn_packet_parse(). If it is false, @text is unchanged.
  */
 bool rn_packet_text(const uint8_t *ip, size_t len, char *text, size_t text_len);
 

@@ -9,8 +9,7 @@
 #include <string.h>
 
 enum block {
-	/* Section Header Block, section 4.1; the number reads the same in either
-	 * byte order.
+	/* Section Header Block, section 4.1. The number is the same in both byte orders.
 	 */
 	BLOCK_SECTION = 0x0a0d0d0a,
 	BLOCK_INTERFACE = 1,	 /* Interface Description Block, section 4.2 */
@@ -32,7 +31,9 @@ enum option {
 
 enum {
 	BLOCK_MIN = 12,
-	TAIL = 4, /* length of the block, repeated at its end */
+	/* size in bytes of the block's length, which is repeated at the end of the block
+	 */
+	TAIL = 4,
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d,
 	NAME_LEN = 32,
 	DESCRIPTION_LEN = 128,
@@ -53,7 +54,7 @@ struct rn_pcapng_interface {
 	char name[NAME_LEN], description[DESCRIPTION_LEN];
 };
 
-/* The rest of a block, from the first byte that is not parsed yet. */
+/* The part of a block that is not parsed yet. */
 struct rest {
 	const struct rn_pcapng_reader *r;
 	const uint8_t *at;
@@ -104,8 +105,8 @@ static int64_t to_ns(const struct rn_pcapng_interface *i, uint64_t units)
 			return 0;
 		s = units >> power;
 		part = units & ((1ULL << power) - 1);
-		/* The fraction is cut to 34 bits, so that its product with 10^9 fits in
-		 * 64 bits.
+		/* The fraction of a second is cut to 34 bits. Then its product with 10^9
+		 * fits into 64 bits.
 		 */
 		if (power > 34) {
 			part >>= power - 34;
@@ -268,8 +269,8 @@ static int set_interface(const struct rn_pcapng_reader *r, uint32_t number,
 	return 0;
 }
 
-/* Parses an Enhanced or an obsolete Packet Block: the packet, which starts at block[28],
- * and options.
+/* Parses an Enhanced or an obsolete Packet Block, which contains a packet, from block[28]
+ * on, and options.
  */
 static int read_packet(const struct rn_pcapng_reader *r, const uint8_t *block,
 		       uint32_t len, struct rn_pcapng_found *f)
@@ -326,9 +327,9 @@ static int read_simple(const struct rn_pcapng_reader *r, const uint8_t *block,
 }
 
 /* -------------------------------------- block lengths, and the choice of the parser */
-/* Finds the byte order of a section from its first block, which begins with @head: sets
- * *@is_swapped if it is not the byte order of this machine. Returns false if @head is not
- * a valid Section Header Block.
+/* Determines the byte order of a section from its first block, which begins with @head.
+ * *@is_swapped: out, true if it is not the byte order of this machine. Returns false if
+ * @head is not that of a valid Section Header Block.
  */
 static bool has_order(const uint8_t *head, bool *is_swapped)
 {

@@ -36,18 +36,20 @@ struct rn_pcapng_reader {
 	uint32_t interfaces, room;
 };
 
-/* The packet in a block. The texts are UTF-8, each one line. They are empty if the file
- * does not have them.
+/* The packet in a block. The texts are UTF-8, of one line each. A text is empty if the
+ * file does not have it.
  */
 struct rn_pcapng_found {
 	uint16_t link_type; /* LINKTYPE_... */
 	int64_t time;	    /* time in ns since 1970; 0: no time, or out of range */
-	/* length of the packet on the wire; @cap: number of bytes in @data */
+	/* @len: length of the packet on the wire. @cap: number of bytes in @data. */
 	uint32_t len, cap;
 	const uint8_t *data; /* packet data, inside the block in memory */
-	/* the packet was sent; false also if the file does not say */
+	/* the packet was sent, not received; false also if the file does not say */
 	bool is_outbound;
-	uint32_t queue; /* epb_queue, to which rocin writes the local QPN; 0: none */
+	/* the field epb_queue, into which rocin writes the QPN of the local side; 0: none
+	 */
+	uint32_t queue;
 	/* Name of the interface. The reader owns the text; it is valid until the next
 	 * call of rn_pcapng_block().
 	 */
@@ -61,8 +63,8 @@ struct rn_pcapng_found {
  * rn_pcapng_block_len() - Find the length of a block
  * @head:	The first RN_PCAPNG_HEAD bytes of the block
  *
- * Return: length in bytes, a multiple of 4 up to RN_PCAPNG_BLOCK_MAX; 0 if no valid block
- *	begins like this.
+ * Return: length in bytes, a multiple of 4 up to RN_PCAPNG_BLOCK_MAX; 0 if @head is not
+ *	that of a valid block.
  */
 uint32_t rn_pcapng_block_len(const struct rn_pcapng_reader *r, const uint8_t *head);
 

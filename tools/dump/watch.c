@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch.c - the table of rules that each captured packet is checked against, the table of
- * half-connections (see watch.h), the function that passes packets to the checks, and the
- * counters.
+/* watch.c - the table of rules by which captured packets are checked, the table of
+ * half-connections (see watch.h), the function that passes each packet to the checks, and
+ * the counters.
  */
 #include "watch.h"
 
@@ -33,8 +33,8 @@ enum {
 
 /* ---- Table of half-connections ---- */
 
-/* The hash is not keyed. Its input comes from a capture file, whose author gains nothing
- * by making this table slow.
+/* The hash has no secret key. Its input comes from a capture file, whose author would
+ * gain nothing by making this table slow.
  */
 static uint32_t hash(const struct rn_gid *src, const struct rn_gid *dst, uint32_t qpn)
 {
@@ -197,8 +197,7 @@ static struct rn_watch_bucket *bucket_at(struct rn_watch_flow *f, rn_ns at)
 		f->half.bucket_start = at;
 		f->half.bucket_width = BUCKET_FIRST;
 	}
-	/* A captured packet may have an earlier time than the first packet of the
-	 * capture.
+	/* A captured packet may have an earlier time than the first one of the capture.
 	 */
 	if (at <= f->half.bucket_start)
 		return f->bucket;
@@ -326,8 +325,8 @@ rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share)
 }
 
 /* ------------------------------------------------ packets of the connection manager */
-/* Messages of the connection manager say which two QPs are connected, and with which PSN
- * each of them starts.
+/* Messages of the connection manager say which two QPs are connected, and with which PSNs
+ * they begin.
  */
 
 enum {
@@ -353,9 +352,8 @@ static struct rn_watch_call *find_call(struct rn_watch *w, const struct rn_gid *
 	return NULL;
 }
 
-/* Stores the REQ of a connection (message of the connection manager) until its REP comes.
- * If the same REQ was stored before, overwrites it: a REQ that is sent again has the same
- * content.
+/* Stores a REQ (message of the connection manager) until its REP comes. If the same REQ
+ * is stored already, overwrites it: the REQ was sent again, with the same content.
  */
 static void note_req(struct rn_watch_job *job, const struct rn_cm_req *req)
 {
@@ -397,8 +395,9 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Processes a REP. Together with the stored REQ it tells the QPNs and first PSNs of both
- * sides. The REQ is then forgotten, so a REP that is sent again changes nothing.
+/* Handles a REP (message of the connection manager). The REP and the stored REQ together
+ * contain the QPNs and first PSNs of both sides. Afterwards the REQ is forgotten, so a
+ * REP that is sent again changes nothing.
  */
 static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 {
@@ -423,8 +422,8 @@ static void note_rep(struct rn_watch_job *job, const struct rn_cm_rep *rep)
 			     min_u32(rep->init_depth, c->resp_res));
 }
 
-/* Processes a DREQ, which ends a connection. Afterwards a packet with an unexpected PSN
- * counts as the beginning of a new connection.
+/* Handles a DREQ (message of the connection manager), which ends a connection. From now
+ * on a packet with an unexpected PSN counts as the beginning of a new connection.
  */
 static void note_dreq(struct rn_watch_job *job, const struct rn_cm_dreq *dreq)
 {
@@ -490,8 +489,8 @@ static void watch_response(struct rn_watch_job *job, struct rn_watch_flow *f)
 	rn_watch_response(job, requests);
 }
 
-/* Counts a CNP, which a receiver sends when packets were marked with ECN CE. It counts
- * for the half-connection that these packets belong to, which is the one in the other
+/* Counts a CNP, which a receiver sends when packets have the mark ECN CE. The CNP is
+ * counted for the half-connection of the marked packets, which is the one in the other
  * direction.
  */
 static void note_cnp(struct rn_watch_job *job, struct rn_watch_flow *f)

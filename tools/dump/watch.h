@@ -5,14 +5,15 @@
  * Inputs	rn_watch_packet(), in the order of the capture
  * Outputs	a verdict for each packet; counters for each half
  *
- * A "half" of a connection, or half-connection, is all requests that go to one queue
- * pair, with their responses. A packet names only its destination QP, so it does not say
- * which two half-connections make a connection. Messages of the connection manager say
- * so; without them it follows from the first response whose PSN fits.
+ * A half-connection consists of all requests that go to one queue pair, and of their
+ * responses. Two half-connections, one for each direction, make a connection. A packet
+ * names only its destination QP, so it does not show which two these are. Messages of the
+ * connection manager show it; without them it follows from the first response whose PSN
+ * fits.
  *
  * The capture is taken somewhere between the two devices, may have started late, and may
- * miss packets; the network may lose, duplicate and reorder packets. A broken rule is
- * called a violation if none of this can explain it, else a suspicion.
+ * miss packets; the network may lose, duplicate and reorder packets. If one of these
+ * could be the cause of a broken rule, it is called a suspicion, otherwise a violation.
  *
  * Threads: these functions do not lock; a struct rn_watch belongs to one thread. They do
  * no I/O and read no clock. Source: IBTA Vol 1 chapter 9, Annexes A14, A17, A19; the
@@ -24,7 +25,7 @@
 #include "packet.h"
 
 enum rn_watch_level {
-	/* Loss, duplication or reordering in the network may also be the cause. */
+	/* The cause may also be a packet that was lost, duplicated or reordered. */
 	RN_WATCH_SUSPICION,
 	RN_WATCH_VIOLATION,
 };
@@ -117,26 +118,25 @@ struct rn_watch_finding {
 	char detail[RN_WATCH_DETAIL];
 };
 
-/* Why a request was sent again, as far as the capture shows. */
+/* Why a request was sent again, as far as the capture shows it. */
 enum rn_watch_cause {
 	RN_CAUSE_NONE, /* the packet was not sent again */
-	/* Duplicated by the network or in the capture: the packet came too soon to be a
+	/* The network or the capture has duplicated the packet: it came too soon to be a
 	 * retransmission.
 	 */
 	RN_CAUSE_DOUBLE,
-	/* The packet is captured for the first time, but out of order: it came late, or
-	 * its first transmission was lost before the place of the capture.
+	/* The packet was not captured before, but comes out of order: it came late, or
+	 * its first transmission was lost before it reached the place of the capture.
 	 */
 	RN_CAUSE_LATE,
 	RN_CAUSE_NAK,
 	RN_CAUSE_RNR,
-	/* the requester asks for the rest of a READ again, after a gap in the READ
-	 * responses
+	/* the requester requests the rest of a READ again, because READ responses were
+	 * missing
 	 */
 	RN_CAUSE_READ_GAP,
 	RN_CAUSE_TIMEOUT,
-	/* The packet follows another request that was sent again, as go-back-N demands.
-	 */
+	/* The packet follows another one that was sent again, as go-back-N demands. */
 	RN_CAUSE_GO_BACK,
 	RN_CAUSE_COUNT
 };
@@ -151,21 +151,24 @@ enum {
 
 /* What rn_watch_packet() has found out about one packet. */
 struct rn_watch_verdict {
-	/* Number of the half-connection to which the request belongs, or the request that
-	 * this response answers. RN_WATCH_NONE: not known.
+	/* Number of the half-connection to which the packet belongs: the one of this
+	 * request or, for a response, the one of the request that it answers.
+	 * RN_WATCH_NONE: not known.
 	 */
 	uint32_t half;
 	bool is_response;
 	bool is_new; /* the packet is a request that is seen for the first time */
-	/* the packet is a response seen before, or older than one seen before */
+	/* the packet is a response that was captured before, or one that is older than
+	 * such a response
+	 */
 	bool is_duplicate;
 	/* number of PSNs before this request that are missing in the capture */
 	uint32_t missing;
-	/* The PSN shows that a new connection begins. */
+	/* the PSN shows that this packet begins a new connection */
 	bool starts_anew;
 	enum rn_watch_cause cause;
-	/* In ns; 0: not known. For a request that is sent again: the time since it was
-	 * last sent. For a response: the round trip time.
+	/* Time in ns; 0: not known. For a request that was sent again: time since it was
+	 * last sent. For a response: round trip time.
 	 */
 	rn_ns since;
 	unsigned findings;
@@ -174,13 +177,15 @@ struct rn_watch_verdict {
 
 /* Statistics of one time slice. */
 struct rn_watch_bucket {
-	/* payload bytes of requests that were acknowledged, and bytes that were READ */
+	/* payload bytes of requests that were acknowledged, and bytes that READs have
+	 * returned
+	 */
 	uint64_t bytes;
 	uint32_t resent;
 	uint32_t naks;
 	uint32_t window; /* maximum number of unacknowledged PSNs */
-	/* The lowest number of credits that was advertised in this time, plus 1; 0: none
-	 * were advertised.
+	/* Lowest number of credits that the responder has granted in this time, plus 1;
+	 * 0: none were granted.
 	 */
 	uint32_t credits;
 	uint32_t rtts;
@@ -193,8 +198,8 @@ struct rn_watch_counts {
 	uint64_t requests;   /* number of request packets, including those sent again */
 	uint64_t messages;   /* number of complete messages, each counted once */
 	uint64_t sent_bytes; /* number of bytes of payload; each packet is counted once */
-	/* Payload bytes of requests that were acknowledged (on UC and UD: sent), and
-	 * bytes that READs have read.
+	/* Payload bytes of requests that were acknowledged (on UC and UD: that were
+	 * sent), and bytes that READs have returned.
 	 */
 	uint64_t done_bytes;
 	uint64_t resent, resent_bytes;
@@ -230,8 +235,8 @@ struct rn_watch;
 
 /**
  * rn_watch_open() - Create the state for judging the packets of one capture
- * @is_strict:	The network and the capture never lose, duplicate or reorder
- *	packets, so a suspicion is reported as a violation
+ * @is_strict:	Report each suspicion as a violation, because neither the network nor the
+ *	capture loses, duplicates or reorders packets
  *
  * Return: the state, or NULL if there is no memory.
  */
@@ -249,8 +254,8 @@ void rn_watch_close(struct rn_watch *w);
 void rn_watch_packet(struct rn_watch *w, rn_ns at, const struct rn_packet *p,
 		     struct rn_watch_verdict *out);
 
-/* rn_watch_halves() returns the number of half-connections, and rn_watch_half() the one
- * with index @i. The pointer is valid until the next call of rn_watch_packet().
+/* rn_watch_halves() returns the number of half-connections. rn_watch_half() returns the
+ * one with index @i; the pointer is valid until the next call of rn_watch_packet().
  */
 uint32_t rn_watch_halves(const struct rn_watch *w);
 const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
@@ -258,8 +263,8 @@ const struct rn_watch_half *rn_watch_half(const struct rn_watch *w, uint32_t i);
 /* Returns the number of the half-connection in the other direction, or RN_WATCH_NONE. */
 uint32_t rn_watch_peer(const struct rn_watch *w, uint32_t i);
 
-/* Returns a quantile of the measured round trip times: the time in ns that is not
- * exceeded by the fraction @share (0..1) of them. The error is at most 19 %. 0: none was
+/* Returns a quantile of the measured round trip times: the fraction @share (0..1) of them
+ * is not longer than this time in ns. The error is at most 19 %. Returns 0 if none was
  * measured.
  */
 rn_ns rn_watch_rtt(const struct rn_watch_half *half, double share);

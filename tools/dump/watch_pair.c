@@ -3,12 +3,12 @@
  * connection ends.
  *
  * QP numbers are used again: the next run of a program often gets the same QPNs and PSNs
- * as the run before. A packet names only its destination QP, so if the QP at one side is
- * a new one, a response may belong to requests that went to another QP than before. But a
+ * as the run before. A packet names only its destination QP. So if the QP at one side is
+ * a new one, a response may answer requests that go to another QP than before. But a
  * response can only answer a request that was sent. If only one half-connection has sent
- * a request with the PSN of the response, the two halves are certainly a pair. If several
- * have sent that PSN, this code chooses one of them, and for a while reports no response
- * to any of them as breaking a rule.
+ * a request with the PSN of the response, that half-connection and the one of the
+ * response are certainly a pair. If several have sent that PSN, this code chooses one of
+ * them, and for a while reports no broken rules about responses to any of them.
  */
 #include <string.h>
 
@@ -136,9 +136,9 @@ void rn_watch_doubt(struct rn_watch_flow *f)
 	f->doubt_to = f->next;
 }
 
-/* Marks the state of half-connection @f as certain again. Drops what was learned from
- * responses while the state was uncertain. Also drops the records of requests from before
- * that time, because these may belong to another connection.
+/* Makes the state of half-connection @f certain again. Forgets what responses have shown
+ * while the state was uncertain. Also drops the records of requests from before
+ * @f->doubt_to, because these may belong to another connection.
  */
 void rn_watch_believe(struct rn_watch_flow *f)
 {
@@ -153,7 +153,7 @@ void rn_watch_believe(struct rn_watch_flow *f)
 
 /* ---- Finding the half-connection that a response answers ---- */
 
-/* Returns the PSN behind the last request of @f. If that request is a READ that uses an
+/* Returns the PSN after the last request of @f. If that request is a READ that uses an
  * unknown number of PSNs, assumes the largest possible number.
  */
 static struct rn_psn sent_to(struct rn_watch_flow *f)
@@ -181,8 +181,8 @@ static bool is_other_way(const struct rn_watch_flow *a, const struct rn_watch_fl
 }
 
 /* Returns true if @a is more likely than @b to have sent the request that a response with
- * @psn answers. A half-connection that waits for an answer is preferred, then one without
- * a peer, then the one that has sent @psn last.
+ * @psn answers. A half-connection that waits for an answer to @psn is the most likely,
+ * then one without a peer, then the one that has sent @psn last.
  */
 static bool is_likelier(struct rn_watch_flow *a, struct rn_watch_flow *b,
 			struct rn_psn psn)
@@ -200,9 +200,8 @@ static bool is_asker(struct rn_watch_flow *g, const struct rn_watch_flow *f,
 	return g->begun > since && is_other_way(g, f) && has_sent(g, psn);
 }
 
-/* Searches the half-connections whose peer is not certain for those that began after
- * packet number @since and have sent @psn. Returns their number, and sets *@best to the
- * likeliest.
+/* Looks for half-connections without a certain peer that have begun after packet number
+ * @since and have sent @psn. Returns their number, and sets *@best to the likeliest one.
  */
 static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 			   struct rn_psn psn, uint64_t since, struct rn_watch_flow **best)
@@ -221,8 +220,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	}
 	if (count < 2)
 		return count;
-	/* The choice may be wrong. So for now, nothing is reported about responses to any
-	 * of these half-connections.
+	/* The choice may be wrong. So for now, no broken rules are reported about
+	 * responses to any of these half-connections.
 	 */
 	LIST_FOREACH(g, &w->loose, loose)
 	if (is_asker(g, f, psn, since))
@@ -230,8 +229,8 @@ static unsigned find_loose(struct rn_watch *w, const struct rn_watch_flow *f,
 	return count;
 }
 
-/* Returns a half-connection that has a certain peer other than @f and waits for an answer
- * to @psn; NULL: there is none.
+/* Returns a half-connection that waits for an answer to @psn and whose certain peer is
+ * not @f; NULL: there is none.
  */
 static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch_flow *f,
 				       struct rn_psn psn)
@@ -246,8 +245,9 @@ static struct rn_watch_flow *find_sure(struct rn_watch *w, const struct rn_watch
 	return NULL;
 }
 
-/* Resolves a contradiction: @g is the certain peer of @f, and a response in @f answers a
- * PSN that @g never sent. Returns the half-connection that is answered, or NULL.
+/* Resolves a contradiction: @g is the certain peer of @f, but a response in @f answers a
+ * PSN that @g has never sent. Returns the half-connection to which the response belongs,
+ * or NULL.
  */
 static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watch_flow *f,
 					struct rn_watch_flow *g)
@@ -268,9 +268,9 @@ static struct rn_watch_flow *doubt_peer(struct rn_watch_job *job, struct rn_watc
 	return g;
 }
 
-/* Finds the half-connection that a response in @f answers, when @f has a certain peer @g.
- * If another half-connection has sent requests since @g was last answered, the QP of @f
- * may be a new one that belongs to that half-connection.
+/* Finds the half-connection whose request a response in @f answers. @f has a certain
+ * peer, @g. But if another half-connection has sent requests since @g was last answered,
+ * the QP of @f may be a new one, and the response may answer that half-connection.
  */
 static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_flow *f,
 				      struct rn_watch_flow *g)
@@ -288,7 +288,7 @@ static struct rn_watch_flow *ask_sure(struct rn_watch_job *job, struct rn_watch_
 		return g;
 	}
 	/* The response may be a second one to a request of @g, or the first one to a
-	 * request of another half-connection. So nothing is reported about it.
+	 * request of another half-connection. So no broken rule is reported about it.
 	 */
 	job->is_muted = is_sent || count > 1;
 	if (is_sent &&
@@ -327,7 +327,7 @@ struct rn_watch_flow *rn_watch_asker(struct rn_watch_job *job, struct rn_watch_f
 	struct rn_watch_flow *g = find_asker(job, f);
 
 	/* After @g had begun, responses were taken for answers to requests of another
-	 * half-connection. They may have answered requests of @g.
+	 * half-connection. They may have been answers to requests of @g.
 	 */
 	if (g && g != f->answered && f->answered_at > g->begun)
 		rn_watch_doubt(g);

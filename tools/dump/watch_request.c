@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* watch_request.c - checks captured requests: first each packet by itself, then the
- * sequence of PSNs, the lengths of messages, and requests that are sent again.
+/* watch_request.c - checks captured requests: each packet by itself, the sequence of
+ * PSNs, the lengths of messages, and requests that are sent again.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool is_pmtu(uint64_t len)
 	return len >= PMTU_MIN && len <= PAYLOAD_MAX && (len & (len - 1)) == 0;
 }
 
-/* Checks length, version and opcode. Returns false if no more can be checked. */
+/* Checks length, version and opcode. Returns false if nothing else can be checked. */
 static bool check_form(struct rn_watch_job *job)
 {
 	const struct rn_packet *p = job->p;
@@ -35,9 +35,7 @@ static bool check_form(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_VERSION, "%s", "");
 		return false;
 	case RN_PACKET_NO_OPCODE:
-		/* Opcodes reserved for manufacturers break no rule, as a manufacturer may
-		 * define them.
-		 */
+		/* Manufacturers may define the opcodes of the classes above. */
 		if (rn_opcode_class(p->bth.opcode) < RN_CLASS_MANUFACTURER_0)
 			rn_watch_say(job, RN_RULE_OPCODE, "0x%02x", p->bth.opcode);
 		return false;
@@ -68,7 +66,8 @@ static void check_bth(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_MULTICAST, "%s", p->op->name);
 }
 
-/* Checks that the opcode and the position in the message allow the length of the payload.
+/* Checks that the length of the payload is allowed for the opcode and the packet's
+ * position in the message.
  */
 static void check_payload(struct rn_watch_job *job)
 {
@@ -170,8 +169,7 @@ void rn_watch_alone(struct rn_watch_job *job)
 		rn_watch_say(job, RN_RULE_IP_OPTIONS, "%s", "");
 	if (!check_form(job))
 		return;
-	/* The fields of a packet with a wrong ICRC mean nothing, so they are not checked.
-	 */
+	/* If the ICRC is wrong, the fields mean nothing and are not checked. */
 	if (p->icrc == RN_PACKET_ICRC_WRONG || p->icrc == RN_PACKET_ICRC_OPEN)
 		return;
 	check_bth(job);
@@ -253,8 +251,8 @@ static void drop_oldest(struct rn_watch_flow *f)
 	f->oldest = f->count ? rn_watch_at(f, 0)->psn : f->next;
 }
 
-/* Drops the oldest records while their PSNs are half of the PSN space behind the newest:
- * PSNs wrap, and these would compare as newer. One READ may use so many PSNs.
+/* Drops the oldest records if their PSNs are half of the PSN space behind the newest one:
+ * PSNs wrap around, so they would count as newer. One READ may use that many PSNs.
  */
 static void forget_oldest(struct rn_watch_flow *f)
 {
@@ -290,9 +288,9 @@ static void set_span(struct rn_watch_flow *f, struct rn_watch_record *r, uint32_
 	forget_oldest(f);
 }
 
-/* Called when the path MTU has become known. Checks the READs whose number of PSNs was
- * inferred from the next request. If a READ needs more PSNs than that, the state is
- * uncertain; if it needs fewer, the capture has missed a request between the two.
+/* Called when the path MTU has become known. Checks those READs whose number of PSNs was
+ * inferred from the next request. If a READ needs more PSNs than that, the state becomes
+ * uncertain; if it needs fewer, the capture has missed a request in between.
  */
 static void settle_spans(struct rn_watch_flow *f)
 {
@@ -310,8 +308,8 @@ static void settle_spans(struct rn_watch_flow *f)
 	}
 }
 
-/* Stores the path MTU. If the number of PSNs of the newest request was not known,
- * computes it. (Those of older requests are known.)
+/* Stores the path MTU, and computes how many PSNs the newest request uses if that is
+ * open.
  */
 static void learn_mtu(struct rn_watch_flow *f, uint32_t pmtu)
 {
@@ -329,8 +327,8 @@ void rn_watch_learn_mtu(struct rn_watch_flow *f, uint32_t len)
 		learn_mtu(f, len);
 }
 
-/* If @p requests the rest of READ @r from its response @k (0: the first) on, returns the
- * path MTU, which follows from the addresses of both requests. Otherwise returns 0.
+/* If @p requests the rest of READ @r again, from its response @k (0: the first) on,
+ * returns the path MTU, which the addresses of both requests show. Otherwise returns 0.
  */
 static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_packet *p,
 			     uint32_t k)
@@ -343,8 +341,8 @@ static uint32_t pmtu_of_rest(const struct rn_watch_record *r, const struct rn_pa
 	return done % k == 0 && is_pmtu(done / k) ? (uint32_t)(done / k) : 0;
 }
 
-/* Called when the capture has missed requests before @psn. Nobody knows how many messages
- * they were, so message counts and the message in progress become unknown.
+/* Called when the capture has missed requests before @psn. How many messages they were is
+ * unknown, and so are now the message counts and the message in progress.
  */
 static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -353,9 +351,10 @@ static void lose_counts(struct rn_watch_flow *f, struct rn_psn psn)
 	f->msn_since = psn;
 }
 
-/* If the newest request is a READ whose number of PSNs is not known, infers it from the
- * next packet: @p requests the rest of the READ, or its PSN gives an upper limit. The
- * result is not certain, because the capture may have missed requests in between.
+/* If the newest request is a READ whose number of PSNs is not known, infers that number
+ * from the next packet @p: either @p requests the rest of the READ, or the PSN of @p
+ * gives an upper limit. The number is not certain, because the capture may have missed
+ * requests in between.
  */
 static void infer_span(struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -425,7 +424,7 @@ static void check_sequence(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->kind = op->flags & RN_OP_LAST ? 0 : op->kind;
 }
 
-/* Checks that the payloads of a WRITE have as many bytes in all as its RETH says. */
+/* Checks that the payloads of a WRITE have as many bytes in total as its RETH says. */
 static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_packet *p = job->p;
@@ -444,8 +443,8 @@ static void check_length(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* Checks the use of credits. Without a credit the requester may send any number of
  * requests that consume no receive WQE, but only one that consumes one (9.7.7.2). A
- * request that consumes no receive WQE counts as a credit that is used and returned at
- * once.
+ * request that consumes no receive WQE counts as one that uses a credit and gives it back
+ * at once.
  */
 static void check_credit(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -538,8 +537,8 @@ static void note_gap(struct rn_watch_job *job, struct rn_watch_flow *f, uint32_t
 
 /* ---- Requests that are sent again ---- */
 
-/* Returns the first PSN of the message that contains @psn; if its record was dropped, the
- * oldest PSN of the message that has a record.
+/* Returns the first PSN of the message that contains @psn. If the record of that PSN was
+ * dropped, returns the oldest PSN of the message that has a record.
  */
 static struct rn_psn message_start(struct rn_watch_flow *f, struct rn_psn psn)
 {
@@ -594,7 +593,7 @@ static enum rn_watch_cause find_cause(struct rn_watch_flow *f, struct rn_psn psn
 	return RN_CAUSE_TIMEOUT;
 }
 
-/* Notes that READ @r is requested again from its response @from (0: the first) on. */
+/* Called when READ @r is requested again, from its response @from (0: the first) on. */
 static void note_anew(struct rn_watch_record *r, uint32_t from)
 {
 	uint32_t seen = r->got > r->beyond ? r->got : r->beyond;
@@ -607,7 +606,7 @@ static void note_anew(struct rn_watch_record *r, uint32_t from)
 	r->anew_at = from;
 }
 
-/* Checks that a READ that is sent again requests a part of READ @r, up to its end. */
+/* Checks that a repeated READ requests a part of READ @r that reaches to its end. */
 static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     struct rn_watch_record *r)
 {
@@ -635,7 +634,7 @@ static void check_read_again(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     done < r->dma_len ? r->dma_len - done : 0);
 }
 
-/* Compares address and operands of a repeated request with those of the first one. */
+/* Compares address and operands of a repeated request with the first one's. */
 static void check_same(struct rn_watch_job *job, struct rn_watch_record *r)
 {
 	const struct rn_packet *p = job->p;
@@ -666,8 +665,8 @@ static void check_rnr_wait(struct rn_watch_job *job, struct rn_watch_flow *f)
 			     (double)(f->nak.until - job->at) / 1e6);
 }
 
-/* Counts a request packet that comes late, after others with higher PSNs. If its PSN was
- * acknowledged before, the packet was counted then, so this does nothing.
+/* Counts a request that comes late, after others with higher PSNs. Does nothing if its
+ * PSN was acknowledged before, because the request was counted then.
  */
 static void fill_gap(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -744,10 +743,10 @@ static bool is_explained(const struct rn_watch_flow *f, enum rn_watch_cause caus
 	       (cause == RN_CAUSE_GO_BACK && !f->may_restart);
 }
 
-/* Called for a repeated request. Unless a NAK explains it, the state becomes uncertain if
- * the request was answered before, or is the first one and has no answer but a fatal NAK:
- * the answer was lost behind the capture, or one side uses a new QP. (may_restart: the
- * peer has such a QP.)
+/* Called for a repeated request. Makes the state uncertain if no NAK explains the
+ * repetition and the request was answered before, or is the first one and was only
+ * answered by a fatal NAK. Either the answer was lost behind the place of the capture, or
+ * one side uses a new QP. (f->may_restart: the peer does.)
  */
 static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -770,8 +769,9 @@ static void doubt_restart(struct rn_watch_job *job, struct rn_watch_flow *f)
 	f->half.pmtu = 0;
 }
 
-/* Called if a repeated request differs from the recorded one. Returns true if a new
- * connection may use its PSN: the old request was answered, or refused, or not answered.
+/* Called if a repeated request differs from its record. Returns true if the PSN may
+ * belong to a new connection: the recorded request was answered, or refused, or never
+ * answered.
  */
 static bool may_be_another(const struct rn_watch_flow *f, const struct rn_packet *p)
 {
@@ -799,8 +799,9 @@ static bool is_another(struct rn_watch_job *job, struct rn_watch_flow *f,
 	return true;
 }
 
-/* Begins a new connection at the PSN of @p. If packets before it were taken for repeated
- * ones of the old connection, the new one may have begun with them; f->oldest says so.
+/* Begins a new connection at the PSN of @p. If packets before @p were taken for repeated
+ * ones of the old connection, they may belong to the new one: f->oldest is then their
+ * first PSN.
  */
 static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
@@ -816,7 +817,7 @@ static void start_anew(struct rn_watch_job *job, struct rn_watch_flow *f)
 
 /* ---- Processing of a request ---- */
 
-/* Returns the record of the request if @p has been sent before, else NULL. */
+/* Returns the record of the request if @p has been sent before, otherwise NULL. */
 static struct rn_watch_record *find_first(struct rn_watch_flow *f,
 					  const struct rn_packet *p)
 {
@@ -839,8 +840,7 @@ static void place_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	struct rn_watch_record *r = d < 0 ? find_first(f, job->p) : NULL;
 
 	if (is_another(job, f, r)) {
-		/* The packet may request the rest of a READ that the capture has missed.
-		 */
+		/* This READ may request the rest of one that the capture missed. */
 		bool may_be_rest =
 			job->p->op->kind == RN_OP_KIND_READ && (f->is_doubted || d < 0);
 
@@ -850,7 +850,7 @@ static void place_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 			rn_watch_doubt(f);
 		return;
 	}
-	/* On UC no request is sent again: one with an unexpected PSN is new (9.8.2.2). */
+	/* UC never repeats a request, so this one is new (9.8.2.2). */
 	if (d < 0 && f->half.class != RN_CLASS_UC) {
 		note_retransmission(job, f, r);
 		doubt_restart(job, f);
@@ -867,8 +867,8 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	unsigned before = job->out->findings;
 
 	if (!f->has_begun) {
-		/* The peer of this half-connection was inferred from responses that may
-		 * belong to an earlier connection.
+		/* Responses that may belong to an earlier connection have shown which
+		 * half-connection is the peer of this one, so the peer is uncertain.
 		 */
 		rn_watch_loosen(job->w, f);
 		rn_watch_begin(job->w, f, psn);
@@ -879,7 +879,7 @@ void rn_watch_request(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if (f->is_doubted)
 		job->out->findings = before;
 	f->may_restart = false;
-	/* The request that the NAK demanded has come, so the NAK demands nothing more. */
+	/* The request that the NAK has demanded again has come. */
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		f->nak.is_seq = f->nak.is_rnr = false;
 	if (f->half.class == RN_CLASS_UC && job->out->is_new) {

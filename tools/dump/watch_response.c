@@ -12,8 +12,9 @@ static int32_t msn_diff(uint32_t a, uint32_t b)
 	return rn_psn_diff(rn_psn(a), rn_psn(b));
 }
 
-/* Sets *@count to the number of messages that end with the request at @psn or before it;
- * for a NAK, only before it. Returns false if the number is not known.
+/* Sets *@count to the number of messages that end with the request at @psn or before it.
+ * For a NAK, only messages that end before it count. Returns false if the number is not
+ * known.
  */
 static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 			uint32_t *count)
@@ -27,9 +28,9 @@ static bool messages_to(struct rn_watch_flow *f, struct rn_psn psn, bool is_nak,
 }
 
 /* Checks the MSN of a response. When the responder sends a response with PSN p, it has
- * completed all messages up to p, and none that the requester has not sent yet. The first
- * MSN of the connection is known from the connection manager. Otherwise only limits of it
- * are known, which each AETH may narrow.
+ * completed all messages up to p, but none that the requester has not sent yet. If the
+ * connection manager has set up the connection, the first MSN is known. Otherwise only
+ * limits of it are known, which each AETH may narrow.
  */
 static void check_msn(struct rn_watch_job *job, struct rn_watch_flow *f, bool is_nak)
 {
@@ -72,8 +73,8 @@ static void take_credits(struct rn_watch_job *job, struct rn_watch_flow *f)
 		f->has_credits = false;
 		return;
 	}
-	/* The last message that the requester may send now: the newest message that the
-	 * MSN of the ACK can mean, plus the credits.
+	/* Number of the last message that the requester may send now: the newest message
+	 * that the MSN of the ACK may mean, plus the credits.
 	 */
 	limit = (uint32_t)msn_diff(job->p->aeth.msn - (uint32_t)f->msn_low, f->msn_ref) +
 		credits;
@@ -104,8 +105,8 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 			bytes += r->payload_len;
 			continue;
 		}
-		/* No error: the READ or atomic was answered, or @psn is the PSN of a
-		 * response in the middle of this READ.
+		/* This is no error: the READ or atomic was answered before, or @psn
+		 * belongs to a response in the middle of this READ.
 		 */
 		if (r->is_done || rn_psn_before(psn, rn_psn_add(r->psn, r->span)))
 			continue;
@@ -122,7 +123,9 @@ static void advance(struct rn_watch_job *job, struct rn_watch_flow *f, struct rn
 static void measure_rtt(struct rn_watch_job *job, struct rn_watch_flow *f,
 			const struct rn_watch_record *r)
 {
-	/* A request that was sent twice gives no round trip time (Karn's algorithm). */
+	/* If a request was sent twice, it is not known which transmission was answered,
+	 * so it gives no round trip time (Karn's algorithm).
+	 */
 	if (!r || r->is_resent || rn_psn_before(job->p->bth.psn, f->una))
 		return;
 	job->out->since = job->at - r->first_at;
@@ -136,8 +139,8 @@ static void acknowledge(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r)
 {
 	f->half.n.acks++;
-	/* A READ or atomic that was answered already may be acknowledged once more by an
-	 * ACK, which then has the last PSN of the request.
+	/* A READ or atomic that was answered before may be acknowledged again by an ACK,
+	 * which then has the last PSN of the request.
 	 */
 	if (r && rn_watch_is_answered(r->opcode)) {
 		uint32_t k = (uint32_t)rn_psn_diff(job->p->bth.psn, r->psn);
@@ -190,8 +193,8 @@ static void note_nak(struct rn_watch_job *job, struct rn_watch_flow *f)
 	if ((f->nak.is_seq || f->nak.is_rnr) && f->nak.psn.v == psn.v)
 		rn_watch_say(job, RN_RULE_NAK_AGAIN, "%s NAK before",
 			     f->nak.is_rnr ? "an RNR" : "a sequence");
-	/* An RNR NAK for the same PSN stays valid, because it contains the time after
-	 * which to send again.
+	/* An RNR NAK for the same PSN stays valid, because it contains the time to wait
+	 * before the request is sent again.
 	 */
 	if (!f->nak.is_rnr || f->nak.psn.v != psn.v)
 		f->nak = (struct rn_watch_nak){ .is_seq = true, .psn = psn };
@@ -259,9 +262,9 @@ static bool is_fit(struct rn_watch_job *job, const struct rn_watch_record *r)
 	return fits;
 }
 
-/* Learns from response number @k (from 0) to READ @r, unless it may answer another
- * request: the path MTU from any response but the last, and the number of PSNs of @r from
- * the last one.
+/* Learns from response number @k (from 0) to READ @r: the path MTU from any response
+ * except the last one, and the number of PSNs of @r from the last one. Learns nothing if
+ * the response may answer another request.
  */
 static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
 			struct rn_watch_record *r, uint32_t k)
@@ -282,7 +285,7 @@ static void learn_sizes(struct rn_watch_job *job, struct rn_watch_flow *f,
 }
 
 /* Checks that READ response number @k (from 0) has the opcode and the length that READ @r
- * demands there.
+ * demands at this place.
  */
 static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 		       const struct rn_watch_record *r, uint32_t k)
@@ -291,8 +294,8 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 	bool is_end = k + 1 == r->span;
 	uint32_t left = r->dma_len - k * f->half.pmtu, want = f->half.pmtu;
 
-	/* If a READ was requested in parts, it has more than one first and one last
-	 * response.
+	/* If the requester has requested parts of the READ again, the READ has more than
+	 * one first and one last response.
 	 */
 	if (!r->is_asked_anew && (((p->op->flags & RN_OP_FIRST) != 0) != (k == 0) ||
 				  ((p->op->flags & RN_OP_LAST) != 0) != is_end))
@@ -313,7 +316,7 @@ static void check_read(struct rn_watch_job *job, struct rn_watch_flow *f,
 			     p->payload_len, want);
 }
 
-/* Reports a gap in the responses to a READ, once for each gap. */
+/* Reports a gap in the responses to a READ, each gap only once. */
 static void read_gap(struct rn_watch_job *job, struct rn_watch_flow *f,
 		     struct rn_watch_record *r, uint32_t k)
 {
@@ -348,7 +351,7 @@ static void read_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	}
 	if (k == 0)
 		measure_rtt(job, f, r);
-	/* A response behind a gap is not counted, because it will be requested again. */
+	/* A response behind a gap is not counted: the requester will request it again. */
 	if (k > r->got)
 		return;
 	r->got = k + 1;
@@ -366,7 +369,7 @@ static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 	f->half.n.read_responses++;
 	if (!r)
 		return;
-	/* The response may answer a request that is missing in the capture. */
+	/* The response may answer a request that the capture has missed. */
 	if (r->is_span_inferred && p->op->kind != RN_OP_KIND_READ_RESPONSE) {
 		rn_watch_doubt(f);
 		return;
@@ -388,14 +391,16 @@ static void note_response(struct rn_watch_job *job, struct rn_watch_flow *f,
 
 /* ---- Responses of any kind ---- */
 
-/* Checks that the response answers a PSN that was sent. Returns false if not. */
+/* Checks that the response answers a PSN that was sent. Returns false if it does not. */
 static bool check_sent(struct rn_watch_job *job, struct rn_watch_flow *f)
 {
 	const struct rn_watch_record *newest =
 		f->count ? rn_watch_at(f, f->count - 1) : NULL;
 	int32_t ahead = rn_psn_diff(job->p->bth.psn, f->next);
 
-	/* The number of PSNs of the newest request may be unknown. */
+	/* This cannot be checked if the number of PSNs of the newest request is not
+	 * known.
+	 */
 	if (ahead < 0 || (newest && !newest->span))
 		return true;
 	rn_watch_say(job, RN_RULE_UNSENT, "PSN %" PRIu32 ", %" PRId32 " too far",
@@ -409,9 +414,9 @@ static bool is_positive(const struct rn_packet *p)
 	       rn_aeth_type(p->aeth.syndrome) == RN_AETH_ACK;
 }
 
-/* After a fatal NAK the responder must answer no PSN behind the PSN of that NAK; reports
- * a response that does. A response to that PSN itself may be a duplicate, or may have
- * been sent before the NAK.
+/* Reports a response that has come after a fatal NAK, and has a PSN behind that of the
+ * NAK: the responder must not send such responses. A response with the PSN of the NAK
+ * itself is no error: it may be a duplicate, or may have been sent before the NAK.
  */
 static void check_after_nak(struct rn_watch_job *job, const struct rn_watch_flow *f)
 {
