@@ -21,7 +21,9 @@ enum {
 	RN_CAPTURE_AHEAD = 128,
 };
 
-/* How long (in ns) a packet waits for an older packet from another device. */
+/* How long (in ns) a packet from one device is held back, because an older packet from
+ * another device may still be read.
+ */
 #define RN_CAPTURE_HOLD 10000000u
 
 TAILQ_HEAD(rn_capture_queue, rn_capture_packet);
@@ -32,7 +34,8 @@ struct rn_capture_source {
 	 * been mapped and the names have been read.
 	 */
 	struct rn_rocind_tap tap;
-	char program[32]; /* name of the program; may contain any bytes */
+	/* name of the program that has opened the device; may contain any bytes */
+	char program[32];
 	/* The device no longer exists, but its ring may still have packets. */
 	bool has_ended;
 	bool is_dry;	/* the ring was empty when it was last read */
@@ -40,15 +43,16 @@ struct rn_capture_source {
 	unsigned queued;
 	struct rn_capture_queue queue; /* packets read from the ring, the oldest first */
 	struct rn_capture_reader reader;
-	/* For the function that writes packets: number of the file in which this device
-	 * was described last, and number of its interface in that file.
+	/* For rn_capture_file_write(): number of the file in which this device was
+	 * described last, and number of its interface in that file.
 	 */
 	uint32_t file, interface;
 };
 
 struct rn_capture_sources {
 	struct rn_capture_source *first;
-	uint64_t packets, missed; /* packet counts of sources that were freed */
+	/* packet counts of devices that have been removed from the list */
+	uint64_t packets, missed;
 };
 
 /* Adds a device whose packets are to be read. Takes over the descriptors in @tap; they
@@ -107,8 +111,8 @@ struct rn_capture_filter_code;
 struct rn_capture_filter_code *rn_capture_filter_new(const char *text, char *err,
 						     size_t err_len);
 
-/* Returns true if the packet passes the filter @f; NULL: every packet passes. Bytes that
- * the capture has cut off are not examined.
+/* Returns true if the packet passes the filter @f; if @f is NULL, every packet passes.
+ * Bytes that the capture has cut off are not examined.
  */
 bool rn_capture_filter_passes(const struct rn_capture_filter_code *f,
 			      const struct rn_capture_packet *packet);
@@ -126,9 +130,14 @@ struct rn_capture_file_cfg {
 	 */
 	bool classic;
 	uint32_t snaplen; /* maximum bytes of a record; 0: no limit */
-	/* size in bytes at which the next file begins; 0: there is one file */
+	/* size in bytes at which a file is full and the next one begins; 0: all packets
+	 * go into one file
+	 */
 	uint64_t size;
-	unsigned files; /* number of the latest files that are kept; 0: all */
+	/* number of files that are kept: if there are more, the oldest is removed; 0: all
+	 * are kept
+	 */
+	unsigned files;
 };
 
 struct rn_capture_file {
@@ -137,7 +146,7 @@ struct rn_capture_file {
 	uint32_t number;     /* number of the current file, from 1 */
 	uint32_t interfaces; /* number of interfaces described in the current file */
 	uint64_t bytes;
-	bool full;	  /* the next packet begins the next file */
+	bool full;	  /* the file is full, so the next packet begins the next file */
 	uint64_t packets; /* packets written, in all files together */
 	struct rn_pcapng buf;
 	void *pcap, *dumper; /* objects of libpcap that write a classic file */

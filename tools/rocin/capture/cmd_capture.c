@@ -28,9 +28,9 @@ enum {
 	OPT_BUFFER,
 	OPT_QUIET,
 	BUFFER_DEFAULT_KIB = 32 << 10,
-	/* Intervals in ms at which the rings are read: BUSY_MS if packets were found at
-	 * the last time, else IDLE_MS. This process polls, because the devices do not
-	 * wake it when they write packets.
+	/* Intervals in ms at which the rings are read: BUSY_MS if the last reading has
+	 * found packets, otherwise IDLE_MS. This process polls, because the devices do
+	 * not wake it when they write packets.
 	 */
 	BUSY_MS = 1,
 	IDLE_MS = 10,
@@ -227,7 +227,8 @@ static int capture_to_end(struct capture *c)
 	struct pollfd pfd[] = {
 		{ .fd = c->signals, .events = POLLIN },
 		{ .fd = rn_rocind_fd(c->rocind), .events = POLLIN },
-		/* poll() reports only POLLERR here: the reader of the pipe has closed it.
+		/* The output, which may be a pipe: no events are requested, so poll()
+		 * reports only POLLERR, when the reader of the pipe has closed it.
 		 */
 		{ .events = 0 }
 	};
@@ -302,14 +303,14 @@ static int begin_capture(struct capture *c, char *err, size_t err_len)
 	c->rocind = rn_rocind_connect(NULL, err, err_len);
 	if (!c->rocind)
 		return -errno;
-	/* The capture is started before the file is opened, because another process that
-	 * finds the head of the file may conclude that packets are being captured.
+	/* The capture is started before the file is opened, because a process that waits
+	 * for the file may conclude from its header that packets are being captured.
 	 */
 	rc = rn_rocind_capture(c->rocind, &what, err, err_len);
 	return rc ? rc : rn_capture_file_open(&c->file, &file, err, err_len);
 }
 
-/* Ends the capture after the result @rc of capture_to_end(), and prints how many packets
+/* Ends the capture after capture_to_end() has returned @rc, and prints how many packets
  * were captured and missed. Returns the exit status.
  */
 static int finish(struct capture *c, int rc)

@@ -3,8 +3,9 @@
  *
  * Wireshark runs each program in its extcap directory, with an option for each question,
  * and reads the answer from standard output, in the format of extcap(4). To capture, it
- * runs the program once more, which then writes packets to a FIFO. A link extcap/rocin to
- * this program suffices: main() recognises the options.
+ * runs the program once more, which then writes packets to a FIFO. To install the
+ * command, a link named rocin in the extcap directory suffices: main() recognises the
+ * options of extcap(4).
  *
  * Source: extcap(4) and doc/extcap_example.py of Wireshark 4.0.
  */
@@ -42,7 +43,7 @@
 struct folders {
 	char personal[PATH_MAX]; /* the user's extcap directory; empty: not printed */
 	char config[PATH_MAX];
-	char system[PATH_MAX]; /* extcap directory of the installation */
+	char system[PATH_MAX]; /* the extcap directory of the Wireshark installation */
 };
 
 static void take_line(struct folders *f, char *line)
@@ -257,7 +258,8 @@ enum {
 struct extcap_args {
 	bool interfaces, dlts, config, capture, install, remove;
 	const char *interface, *filter, *fifo, *reload;
-	const char *pid, *qp, *snaplen, *buffer; /* values of options of rocin capture */
+	/* values of options that are passed on to `rocin capture' */
+	const char *pid, *qp, *snaplen, *buffer;
 };
 
 static const struct argp_option options[] = {
@@ -397,9 +399,9 @@ static void print_interface(const char *device, const char *ifname)
 	printf("interface {value=%s}{display=RDMA device on %s}\n", device, ifname);
 }
 
-/* Returns true if the device of entry @at of @programs must still be listed: it is in no
- * earlier entry, and not in @devs. Programs that were started with another ROCIN_NETDEVS
- * may have such devices.
+/* Returns true if the device of entry @at of @programs has not been listed yet: it is in
+ * no earlier entry, and not in @devs. A program may have opened a device that is not in
+ * @devs if it was started with another ROCIN_NETDEVS than this process.
  */
 static bool is_new(const struct rn_netdev *devs, int count,
 		   const struct rn_stats_list *programs, size_t at)
@@ -442,14 +444,16 @@ static void print_dlts(void)
 	       RN_CAPTURE_LINK_TYPE);
 }
 
-/* Prints a name without the characters that have a meaning in Wireshark's format. */
+/* Prints a name. Replaces the characters that have a meaning in Wireshark's format by
+ * question marks.
+ */
 static void print_name(const char *name)
 {
 	for (; *name; name++)
 		putchar(strchr("{}\\\n", *name) ? '?' : *name);
 }
 
-/* Prints the values for a list in Wireshark's dialog, the one of option number @arg: the
+/* Prints the values of option number @arg, which Wireshark's dialog shows as a list: the
  * programs that have opened the device @interface.
  */
 static void print_processes(const char *interface, int arg)

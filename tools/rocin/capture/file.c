@@ -22,7 +22,9 @@ static int last_error(void)
 }
 
 /* ------------------------------------------------------------------- names of files */
-/* Makes the name of file @number. In a series "a.pcapng" becomes "a_00002.pcapng". */
+/* Makes the name of file @number. If there is a series of files, the second one of
+ * "a.pcapng" is "a_00002.pcapng".
+ */
 static int make_name(const struct rn_capture_file *f, uint32_t number, char *name,
 		     size_t len)
 {
@@ -88,8 +90,8 @@ static int close_file(struct rn_capture_file *f)
 	int rc = 0;
 
 	errno = 0;
-	/* fflush() is called first, because errors of writing the last bytes are not
-	 * reported when libpcap closes the stream.
+	/* pcap_dump_close() reports no errors of writing the last bytes, so fflush() is
+	 * called first.
 	 */
 	if (f->dumper && fflush(f->out) != 0)
 		rc = last_error();
@@ -111,7 +113,8 @@ static int next_file(struct rn_capture_file *f)
 
 	if (!rc && f->cfg.files && f->number >= f->cfg.files &&
 	    make_name(f, f->number + 1 - f->cfg.files, name, sizeof(name)) == 0)
-		/* another process may already have removed the file */
+		/* failure is ignored, because another process may have removed the file
+		 */
 		(void)unlink(name);
 	return rc ? rc : open_file(f);
 }
@@ -172,7 +175,8 @@ static int write_classic(struct rn_capture_file *f, const struct rn_capture_pack
 	if (f->cfg.snaplen && f->cfg.snaplen < p->cap)
 		hdr.caplen = f->cfg.snaplen;
 	hdr.ts.tv_sec = (time_t)(p->rec.time / 1000000000);
-	/* tv_usec is in ns here, as the file header says */
+	/* tv_usec has nanoseconds here, because the file header declares that resolution
+	 */
 	hdr.ts.tv_usec = (suseconds_t)(p->rec.time % 1000000000);
 	errno = 0;
 	pcap_dump(f->dumper, &hdr, p->frame);

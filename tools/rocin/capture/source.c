@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* source.c - merges the packets that devices write into rings in shared memory into one
- * stream; compiles and applies filters.
+/* source.c - reads packets from the rings in shared memory into which devices write them,
+ * and merges them into one stream; compiles and applies filters.
  */
 #include <errno.h>
 #include <pcap/pcap.h>

@@ -145,7 +145,9 @@ static void print_rules(void)
 /* The forms of output in which the capture is shown. */
 struct show {
 	const struct dump_args *args;
-	/* how packets are written to standard output; .packet may be NULL */
+	/* how packets are written to standard output; form.packet may be NULL: they are
+	 * not
+	 */
 	struct rn_dump_form form;
 	struct rn_dump_lines lines;
 	struct rn_ladder_text ladder;
@@ -217,8 +219,8 @@ static struct rn_dump_form choose_form(struct show *s)
 				      .ctx = &s->lines };
 }
 
-/* If packets come from a pipe, flushes standard output after each line, because a user
- * may be watching.
+/* If the capture is no regular file, such as a pipe, flushes standard output after each
+ * line, because a user may be watching while packets come.
  */
 static void flush_lines_of_pipes(const char *file)
 {

@@ -15,8 +15,8 @@
 #include "tools/dump/watch.h"
 
 /* -------------------------------------------------------- packets other than RoCEv2 */
-/* Classes of packets that are not RoCEv2, by which `rocin dump' explains why it prints
- * nothing.
+/* Classes of packets that are not RoCEv2, which `rocin dump' counts. If it finds no
+ * RoCEv2 packet, it prints these counts..
  */
 
 enum rn_dump_other {
@@ -39,8 +39,8 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 			 char text[RN_DUMP_OTHERS_MAX]);
 
 /* ------------------------------------------------------ packets and forms of output */
-/* A packet of the capture, as it is passed to the functions of a struct rn_dump_form.
- * Valid during the call only.
+/* A RoCEv2 packet of the capture, as it is passed to struct rn_dump_form.packet. Valid
+ * during the call only.
  */
 struct rn_dump_packet {
 	uint64_t number; /* number among the RoCEv2 packets, from 1 */
@@ -50,21 +50,22 @@ struct rn_dump_packet {
 	const struct rn_watch *watch;
 	/* Texts of a pcapng file; NULL or empty: none. */
 	const char *comment;
-	const char *interface, *owner; /* name and description of the interface */
-	/* QPN on the side that has captured the packet; 0: unknown */
+	/* name and description of the interface, which identify the owner of the QP */
+	const char *interface, *owner;
+	/* QPN on the side on which the packet was captured; 0: unknown */
 	uint32_t local_qpn;
 	bool is_outbound;
-	bool shows_owner; /* this is the first packet of @owner */
-	/* owners of all QPs; valid until .end has returned */
+	bool shows_owner; /* true for the first packet that has this @owner */
+	/* owners of all QPs; valid until rn_dump_form.end has returned */
 	const struct rn_dump_owners *owners;
 };
 
-/* A packet of which both the sender and the receiver have made a capture is in the file
- * twice. It is shown where the sender captured it; this struct is about its capture by
- * the receiver.
+/* The capture of a packet by its receiver. A file may also have the capture of that
+ * packet by its sender: the packet is then shown once, where the sender captured it, and
+ * this struct describes the second capture.
  */
 struct rn_dump_arrival {
-	uint64_t number; /* number under which the packet was shown */
+	uint64_t number; /* rn_dump_packet.number of the packet that was shown */
 	rn_ns at;
 	const struct rn_packet *p;
 	const char *comment;
@@ -76,11 +77,12 @@ struct rn_dump_arrival {
 struct rn_dump_form {
 	/* Returns false if no more packets are wanted. */
 	bool (*packet)(void *ctx, const struct rn_dump_packet *d);
-	/* Called between packets, when the capture of the receiver has a packet that was
-	 * shown before, as sent. NULL: the form does not show arrivals.
+	/* Called between packets, when the file has a packet as the receiver captured it,
+	 * and the capture by the sender was shown before. NULL: the form does not show
+	 * arrivals.
 	 */
 	void (*arrival)(void *ctx, const struct rn_dump_arrival *a);
-	/* Ends the output. Returns 0, or -errno of writing. */
+	/* Ends the output. Returns 0, or -errno if the output could not be written. */
 	int (*end)(void *ctx, const struct rn_watch *w);
 	void *ctx;
 };
@@ -91,8 +93,8 @@ struct rn_dump_source {
 	bool has_qp;	  /* only packets of QP @qp and of its peer are wanted */
 	uint32_t qp;
 	bool is_strict;
-	/* If both the sender and the receiver of a packet have captured it, show it
-	 * twice.
+	/* False: a packet that both its sender and its receiver have captured is shown
+	 * once. True: it is shown twice.
 	 */
 	bool has_copies;
 };
@@ -104,10 +106,10 @@ struct rn_dump_total {
 	 */
 	uint64_t roce;
 	/* Number of packets that were not parsed although a RoCEv2 device may have sent
-	 * them, by the reason why.
+	 * them, for each reason.
 	 */
 	uint64_t skipped[RN_PACKET_SKIP_COUNT];
-	uint64_t other[RN_DUMP_OTHERS]; /* other packets, by class */
+	uint64_t other[RN_DUMP_OTHERS]; /* packets that are not RoCEv2, for each class */
 	uint64_t no_link; /* number of packets whose link type is not supported */
 	/* DLT_ constant of the last packet that is counted in @no_link */
 	int link_type;
@@ -135,14 +137,14 @@ bool rn_dump_line(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_line_arrival(void *ctx, const struct rn_dump_arrival *a);
 
 /* Writes why a packet was sent again, such as " [again: after a NAK, 67.1 ms]", or "
- * [nothing new]", to @note; empty if there is nothing to report.
+ * [nothing new]", to @note; an empty text if there is nothing to report.
  */
 enum {
 	RN_DUMP_NOTE_MAX = 160
 };
 void rn_dump_note(const struct rn_watch_verdict *r, char note[RN_DUMP_NOTE_MAX]);
 
-/* Writes the text of a finding, such as "gap (B5): PSNs go up by one a packet: 3 missing
+/* Writes a finding as text, such as "gap (B5): PSNs go up by one a packet: 3 missing
  * before 17".
  */
 enum {
@@ -150,7 +152,7 @@ enum {
 };
 void rn_dump_finding(const struct rn_watch_finding *f, char text[RN_DUMP_FINDING_MAX]);
 
-/* Writes the owner of the packet's QP at the side that has captured it, such as "queue
+/* Writes the owner of the QP on the side on which the packet was captured, such as "queue
  * pair 0x11 of 10.0.0.1: rocin0, verify, process 7, on lo, slot 1".
  */
 enum {
@@ -169,8 +171,8 @@ enum {
 const char *rn_dump_time(rn_ns t, char text[RN_DUMP_TIME_MAX]);
 
 /* -------------------------------------------------------------------- owners of QPs */
-/* The owners of the QPs in a capture: programs and their devices. The descriptions of
- * interfaces in a pcapng file, which `rocin capture' writes, tell them.
+/* The owners of the QPs in a capture: programs and their devices. `rocin capture' writes
+ * them into the descriptions of the interfaces in a pcapng file.
  */
 
 struct rn_dump_owners;
@@ -183,7 +185,7 @@ const char *rn_dump_owner(const struct rn_dump_owners *o, const struct rn_gid *g
 
 /* -------------------------------------------------------------------- capture files */
 /* A capture file. libpcap reads pcap files; tools/dump/pcapng.c reads pcapng files,
- * because it also returns comments and interfaces.
+ * because libpcap does not return their comments and interfaces.
  */
 
 struct rn_dump_file;
@@ -209,12 +211,13 @@ int rn_dump_file_next(struct rn_dump_file *f, struct rn_pcapng_found *found);
 
 /* ---- Statistics of a capture for each half-connection ---- */
 
-/* Returns the goodput of a half-connection: payload that was delivered, in Gbit/s, over
- * the time from the first to the last packet. Returns 0 if that time is 0.
+/* Returns the goodput of a half-connection in Gbit/s: the payload that was delivered,
+ * divided by the time from the first to the last packet. Returns 0 if that time is 0.
  */
 double rn_dump_goodput(const struct rn_watch_half *h);
 
-/* Returns true if the half-connection has requests; one without requests is not reported.
+/* Returns true if the statistics contain the half-connection. They leave out a
+ * half-connection without requests.
  */
 bool rn_dump_is_told(const struct rn_watch_half *h);
 
@@ -261,15 +264,16 @@ void rn_dump_page_close(struct rn_dump_page *page);
 
 /* These functions can be used as rn_dump_form.packet and rn_dump_form.arrival. They store
  * a packet, or what its receiver has reported about it, for the page. @ctx: the struct
- * rn_dump_page. It keeps the first packets of each sequence diagram, and the first
+ * rn_dump_page. The page keeps the first packets of each sequence diagram, and the first
  * findings.
  */
 bool rn_dump_page_packet(void *ctx, const struct rn_dump_packet *d);
 void rn_dump_page_arrival(void *ctx, const struct rn_dump_arrival *a);
 
-/* Write a file: rn_dump_page_write() the whole page, rn_dump_page_write_ladder() only the
- * sequence diagram with the most packets. Must be called while @w still exists. Return 0
- * or -errno of the file; -ENODATA if there is no diagram.
+/* rn_dump_page_write() writes the whole page, rn_dump_page_write_ladder() only the
+ * sequence diagram with the most packets. @w must be the struct rn_watch that has checked
+ * the packets. Return 0, -errno if the file could not be written, or -ENODATA if there is
+ * no diagram.
  */
 int rn_dump_page_write(struct rn_dump_page *page, const struct rn_watch *w,
 		       const char *path);

@@ -10,8 +10,11 @@
 #include "tools/rocin/common/cmd.h"
 
 enum {
-	SECTION_BEGINS = 0x0a, /* first byte of a pcapng file, never of a pcap file */
-	/* Link type of raw IP in pcapng files. DLT_RAW of libpcap is another number. */
+	/* first byte of a pcapng file; no pcap file begins with it */
+	SECTION_BEGINS = 0x0a,
+	/* Link type of raw IP packets in pcapng files. In libpcap, DLT_RAW has another
+	 * value.
+	 */
 	LINKTYPE_RAW = 101,
 };
 
@@ -69,8 +72,7 @@ static int open_pcap(struct rn_dump_file *f, int first)
 {
 	char err[PCAP_ERRBUF_SIZE];
 
-	/* libpcap then stores nanoseconds in tv_usec, whatever the resolution of the
-	 * file.
+	/* libpcap now stores nanoseconds in tv_usec, even if the file has microseconds.
 	 */
 	f->pcap = pcap_fopen_offline_with_tstamp_precision(
 		f->in, PCAP_TSTAMP_PRECISION_NANO, err);
@@ -225,7 +227,9 @@ struct rn_dump_file *rn_dump_file_open(const char *path)
 void rn_dump_file_close(struct rn_dump_file *f)
 {
 	if (f->pcap)
-		/* pcap_close() also closes the stream, unless that is standard input. */
+		/* pcap_close() also closes the stream, unless the stream is standard
+		 * input.
+		 */
 		pcap_close(f->pcap);
 	else if (f->in && f->in != stdin)
 		fclose(f->in);

@@ -37,7 +37,7 @@ static void without_address(char *words)
 }
 
 /* Sets the label of the arrow to the text of the packet. Leaves out the name of the
- * transport service, and the QP, which the head of the diagram names.
+ * transport service, and the QP, because the head of the diagram has both.
  */
 static void set_label(struct rn_ladder_row *row, const struct rn_packet *p)
 {
@@ -86,7 +86,7 @@ static void add_comment(struct rn_ladder_row *row, const char *text)
 	memcpy(row->comment + at, words, strlen(words) + 1);
 }
 
-/* Does the comment of a device say that it has dropped the packet? */
+/* Returns true if the device's comment on a packet says that the packet was dropped. */
 static bool says_dropped(const char *comment)
 {
 	return comment && strstr(comment, "dropped");
@@ -108,7 +108,7 @@ bool rn_ladder_row(struct rn_ladder_row *row, const struct rn_dump_packet *d)
 				       .findings = r->findings };
 	set_label(row, d->p);
 	rn_dump_note(r, row->note);
-	/* The note is shown without its brackets and the space before them. */
+	/* Removes the brackets around the note, and the space before them. */
 	len = strlen(row->note);
 	if (len > 3) {
 		memmove(row->note, row->note + 2, len - 3);
@@ -132,9 +132,10 @@ void rn_ladder_row_arrived(struct rn_ladder_row *row, const struct rn_dump_arriv
 	add_comment(row, a->comment);
 }
 
-/* Returns the half-connection that is shown in one diagram with @half although they are
- * no pair. Datagrams have no connection; but the two half-connections to QP 1 of two
- * hosts (messages of the connection manager) share a diagram.
+/* If the half-connection @half is to share a diagram with another one although they are
+ * no pair, returns the other one. Otherwise returns @half. Datagrams have no connection,
+ * so UD half-connections are no pairs; but messages of the connection manager to QP 1 of
+ * two hosts share a diagram.
  */
 static uint32_t other_way(const struct rn_watch *w, uint32_t half)
 {
@@ -159,7 +160,7 @@ uint32_t rn_ladder_of(const struct rn_watch *w, uint32_t half)
 
 	if (peer == RN_WATCH_NONE)
 		return other_way(w, half);
-	/* The side that sent the first request is on the left. */
+	/* Requests of the side that has sent the first request point to the right. */
 	if (!rn_watch_half(w, peer)->n.requests)
 		return half;
 	if (!rn_watch_half(w, half)->n.requests)
@@ -267,9 +268,9 @@ static void side_words(const struct rn_ladder_text *t, const char *mark, const c
 	fprintf(t->to, "%*s|   %s%s\n", INDENT, "", indent, at);
 }
 
-/* Writes the arrow of a row into @body: "---- SEND_ONLY psn 17 len 8 ------------->". One
- * of a packet that was dropped has an X instead of a point: at the receiver, or, if it
- * was never on the wire, close to the sender.
+/* Writes the arrow of a row into @body: "---- SEND_ONLY psn 17 len 8 ------------->". If
+ * the packet was dropped, the arrow ends with an X instead of a point: at the receiver,
+ * or close to the sender if the packet was never on the wire.
  */
 static void draw_text(char *body, size_t width, const struct rn_ladder_row *row,
 		      const char *text, size_t len, bool to_right)
@@ -377,8 +378,8 @@ void rn_ladder_print_arrival(void *ctx, const struct rn_dump_arrival *a)
 /* A sequence diagram as SVG.
  *
  * Each packet is a row. Time runs downward, but not to scale: a long time without packets
- * is one row. The time is on the left; on the right are the number of PSNs in flight, the
- * reason why a packet was sent again, and findings.
+ * takes one row. The time of each packet is on the left; on the right are the number of
+ * PSNs in flight, the reason why a packet was sent again, and findings.
  */
 
 enum {
@@ -400,7 +401,8 @@ enum {
 	SILENCE = 26, /* height of the row of a pause */
 	/* gap in the vertical lines, in which the length of the pause is written */
 	SILENCE_TEXT = 80,
-	FOOT = 40,     /* below the last arrow, for the legend */
+	/* height of the space below the last arrow, which has the legend */
+	FOOT = 40,
 	CROSS = 5,     /* half the size of the cross at which a dropped packet ends */
 	STUMP = 46,    /* length of the arrow of a packet that was never on the wire */
 	NOTE_LEN = 62, /* maximum number of characters in a note on the right */
@@ -539,7 +541,7 @@ static void write_tooltip(FILE *to, const char *text)
 }
 
 /* Writes what the devices have reported about the packet in small print below the note.
- * If it is cut, its full text is in the tooltip.
+ * If the text is too long, it is cut, and the tooltip has all of it.
  */
 static void write_comment(FILE *to, const struct rn_ladder_row *row, unsigned y)
 {

@@ -23,11 +23,11 @@ enum {
 	RN_LADDER_COMMENT_MAX = 240,
 };
 
-/* Where a packet was dropped, as far as the devices have said so. */
+/* Where a packet was dropped, if a device has reported that. */
 enum rn_ladder_drop {
 	RN_LADDER_NO_DROP,
-	RN_LADDER_DROP_SENDER,	 /* it was never on the wire */
-	RN_LADDER_DROP_RECEIVER, /* it arrived */
+	RN_LADDER_DROP_SENDER,	 /* the packet was never on the wire */
+	RN_LADDER_DROP_RECEIVER, /* the packet has arrived at the receiver */
 };
 
 /* A row of a diagram: a packet of one of the two half-connections that the diagram shows.
@@ -72,7 +72,7 @@ const char *rn_ladder_end(const struct rn_watch *w, uint32_t ladder, bool is_rig
 			  char text[RN_LADDER_END_MAX]);
 
 /* Returns the owner of the QP on one side as text, such as "rocin0, verify, process 7, on
- * lo, slot 1". Returns NULL if it is not known.
+ * lo, slot 1". Returns NULL if the owner is not known.
  */
 const char *rn_ladder_owner(const struct rn_watch *w, uint32_t ladder, bool is_right,
 			    const struct rn_dump_owners *owners);
@@ -87,11 +87,15 @@ enum {
 struct rn_ladder_text {
 	FILE *to;
 	bool has_colour;
-	/* texts that are written before the names of the two sides; NULL: none */
+	/* texts that are written before the names of the two sides; NULL: nothing is
+	 * written
+	 */
 	const char *left, *right;
 	/* Number of columns of a line, RN_LADDER_COLUMNS_MIN or more; 0: the default. */
 	unsigned columns;
-	/* The diagram of the row that was printed last; RN_WATCH_NONE at first. */
+	/* number of the diagram of the last row that was printed; RN_WATCH_NONE: no row
+	 * yet
+	 */
 	uint32_t ladder;
 	rn_ns at;
 };
@@ -119,8 +123,8 @@ struct rn_ladder_picture {
 	const struct rn_dump_owners *owners; /* owners of the QPs; NULL: none are known */
 };
 
-/* Draws a diagram as an <svg> element. @is_file: the element will be a file of its own,
- * so it gets a style sheet.
+/* Draws a diagram as an <svg> element. @is_file: the file has only this element, so a
+ * style sheet is added to it.
  */
 void rn_ladder_draw(FILE *to, const struct rn_ladder_picture *p, bool is_file);
 

@@ -181,8 +181,8 @@ static void set_packet(json_t *o, const struct rn_packet *p)
 	set_headers(o, p);
 }
 
-/* Adds the texts that a pcapng file has for the packet: comment, interface, owner of the
- * QP.
+/* Adds those texts that a pcapng file has for the packet: comment, interface, and owner
+ * of the QP.
  */
 static void set_said(json_t *o, const struct rn_dump_packet *d)
 {

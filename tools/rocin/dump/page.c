@@ -15,7 +15,8 @@ enum {
 	LADDERS = 64,	/* maximum number of diagrams on a page */
 	ROWS = 20000,	/* maximum number of rows in all diagrams together */
 	FINDINGS = 500, /* maximum number of findings in the list */
-	LIST_OPEN = 20, /* a list of more findings than this is folded at first */
+	/* if there are more findings than this, the list of them is folded at first */
+	LIST_OPEN = 20,
 	MTU_LEN = 12,
 };
 

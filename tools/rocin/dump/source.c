@@ -21,18 +21,17 @@ enum {
 	/* packet type of outgoing packets in the header of Linux cooked mode */
 	SENT_BY_US = 4,
 	SENT_TO_US = 0,
-	/* Packets are compared by this number of bytes at their beginning, and by TAIL
-	 * bytes at their end, to find two captures of one packet.
+	/* Two captures are taken for the same packet if this number of bytes at their
+	 * beginning is equal, and TAIL bytes at their end.
 	 */
 	HEAD = 128,
-	/* Number of bytes at the end. They are the ICRC, unless the capture has cut it
-	 * off.
-	 */
+	/* These bytes at the end are the ICRC, unless the capture has cut it off. */
 	TAIL = 4,
 };
 
-/* An entry of a hash table, for all packets with the checksum @sum. @left: how many of
- * them were captured by their sender, and not yet by their receiver.
+/* An entry of a hash table of packets. It is used for all packets with the checksum @sum.
+ * @left: number of those that their sender has captured, minus those that their receiver
+ * has captured.
  */
 struct slot {
 	uint64_t sum;
@@ -56,11 +55,11 @@ static void free_copies(struct copies *c)
 	free(c);
 }
 
-/* Returns a checksum of a packet without the fields that the network changes. */
+/* Returns a checksum of a packet. It leaves out the fields that routers change. */
 static uint64_t sum_of(const uint8_t *p, uint32_t len)
 {
-	/* Leaves out the fields before the addresses; @skip is the offset of the
-	 * addresses in the IP header.
+	/* Those fields are before the addresses in the IP header; @skip is the offset of
+	 * the addresses.
 	 */
 	uint32_t skip = p[0] >> 4 == 4 ? 12 : 8;
 	uint64_t sum = RN_HASH_BEGIN;
@@ -76,11 +75,12 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
  * @sll:	16-byte header of Linux cooked mode, which has the direction of the packet
  * @packet:	IP header and what follows
  * @len:	Bytes of @packet
- * @number: Out: where the caller may store a number for a packet that was sent, and find
- *it again with the copy; 0 at first. NULL: there is no such place
+ * @number:	Out: the variable in which the caller may store a number for a packet that
+ *was captured by its sender (0 at first). For the copy, it is the same variable. NULL if
+ *the packet has no such variable
  *
- * Each sent packet matches one received packet. If the entry of a sent packet was reused
- * for another packet, the copy is not recognised, so it is shown.
+ * Each packet of a sender matches one copy. If another packet has overwritten the entry
+ *of the sender's packet, the function does not recognise the copy, so the copy is shown.
  */
 static bool is_copy_of_sent(struct copies *c, const uint8_t *sll, const uint8_t *packet,
 			    uint32_t len, uint64_t **number)
@@ -145,8 +145,8 @@ static void free_owners(struct rn_dump_owners *o)
 }
 
 /* Stores the owner of a QP: copies of the name and the description of the interface.
- * Returns true if that is new. Returns false if it was known, if there is no memory, or
- * if the interface has no description.
+ * Returns true if the owner is new. Returns false if it was known, if there is no memory,
+ * or if the interface has no description.
  */
 static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32_t qpn,
 		      const char *interface, const char *description)
@@ -159,8 +159,8 @@ static bool add_owner(struct rn_dump_owners *o, const struct rn_gid *gid, uint32
 		 interface[0] ? ", " : "", description);
 	in_tree = tfind(&key, &o->tree, compare);
 	if (in_tree) {
-		/* The QP is in the tree already. If the texts differ, its QPN now belongs
-		 * to another program.
+		/* The QP is in the tree already. If the texts differ, another program now
+		 * has a QP with this QPN.
 		 */
 		if (strcmp((*in_tree)->text, key.text) == 0)
 			return false;
@@ -253,25 +253,28 @@ void rn_dump_others_text(const uint64_t count[RN_DUMP_OTHERS],
 }
 
 /* -------------------------------------------------------------------- link headers */
-/* What a link header says. */
+/* The result of parsing a link header. */
 struct link {
 	uint32_t len; /* length of the header in bytes */
-	bool is_ib;   /* an LRH follows, not an IP header or a GRH */
-	/* The header cannot be followed: it is cut off, or of what carries no packets. */
+	bool is_ib;   /* true: an LRH follows; false: an IP header or a GRH follows */
+	/* What follows the header is not known: the header is cut off, or its type is
+	 * none that contains network packets.
+	 */
 	bool is_opaque;
 };
 
 enum {
-	/* Length in bytes of the header of an ERF record, and of each of the extension
-	 * headers that may follow; length of what stands before an Ethernet header.
+	/* Length in bytes of the header of an ERF record (Extensible Record Format), of
+	 * each extension header that may follow it, and of the padding before an Ethernet
+	 * header.
 	 */
 	ERF_LEN = 16,
 	ERF_EXTENSION_LEN = 8,
 	ERF_ETHERNET_PAD = 2,
-	/* Values of the type in an ERF record: IEEE and InfiniBand packets. */
+	/* Values of the type in an ERF record: Ethernet and InfiniBand packets. */
 	ERF_ETHERNET = 2,
 	ERF_INFINIBAND = 21,
-	ERF_MORE = 0x80, /* an extension header follows */
+	ERF_MORE = 0x80, /* flag in the type: an extension header follows */
 };
 
 /* Returns the length of an Ethernet header with its 802.1Q and 802.1ad tags. */
@@ -368,15 +371,17 @@ struct reading {
 	const struct rn_dump_form *form;
 	struct rn_dump_total *total;
 	struct rn_watch *w;
-	/* packets captured before; NULL: copies are shown as well */
+	/* packets that were captured by their sender; NULL: both captures of a packet are
+	 * shown
+	 */
 	struct copies *copies;
 	struct rn_dump_owners *owners;
 	uint64_t number; /* number of packets so far */
 	rn_ns start;
 };
 
-/* Reports the capture of a packet by its receiver. The packet was shown where its sender
- * captured it; only the comment of the receiver is new.
+/* Reports the capture of a packet by its receiver. The packet itself was shown where its
+ * sender captured it, so only the comment of the receiver is reported.
  */
 static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 			 const struct rn_packet *p, uint64_t number)
@@ -390,8 +395,9 @@ static void tell_arrival(struct reading *r, const struct rn_pcapng_found *found,
 		r->form->arrival(r->form->ctx, &a);
 }
 
-/* Checks a packet and shows it. Returns false if no more packets are wanted. @kept: where
- * to store the number of the packet, for its later capture by the receiver; or NULL.
+/* Checks a packet and shows it. Returns false if no more packets are wanted. Stores the
+ * number of the packet in *@kept, for the case that the file also has its capture by the
+ * receiver. @kept may be NULL.
  */
 static bool report_packet(struct reading *r, const struct rn_pcapng_found *found,
 			  const struct rn_packet *p, uint64_t *kept)

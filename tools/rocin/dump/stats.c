@@ -121,8 +121,8 @@ static void print_trips(FILE *to, const struct rn_watch_half *h)
 		n->rtts);
 }
 
-/* Prints a line of text as a diagram: a bar for each piece of the time, whose height
- * shows the bytes that were transferred, in eighths of the maximum.
+/* Prints a bar chart in one line of text. Each bar stands for a part of the time; its
+ * height shows the bytes that were transferred, in eighths of the maximum.
  */
 static void print_spark(FILE *to, const struct rn_watch_half *h)
 {
@@ -208,7 +208,9 @@ enum {
 /* A plot of one value against time. */
 struct panel {
 	const char *title, *look;
-	/* Returns the value for a time slice; negative: the slice has none. */
+	/* Returns the value for a time slice; a negative value means that the slice has
+	 * none.
+	 */
 	double (*value)(const struct rn_watch_half *h, const struct rn_watch_bucket *b);
 	/* True: the value is drawn as a line, with gaps where it is not known. False: it
 	 * is drawn as an area.
