@@ -39,8 +39,8 @@ static int add_test(struct rn_report *r, const char *file,
 	return 0;
 }
 
-/* Checks the names of rules that the test states: rn_litmus_find_rule() must know each of
- * them. If it does not, prints an error message and returns false.
+/* Checks that each name of a rule in the test is a name that rn_litmus_find_rule() knows.
+ * Otherwise prints an error message and returns false.
  */
 static bool are_rules_known(const char *file, const struct rn_litmus_test *test)
 {
@@ -105,8 +105,8 @@ static int read_file(struct rn_report *r, const char *file)
 	return rc;
 }
 
-/* Returns 1 if the entry is a file named *.litmus, else 0. Directories, pipes and the
- * like are skipped, because opening a pipe would wait for its writer.
+/* Returns 1 if the directory entry is a file named *.litmus, otherwise 0. Directories,
+ * pipes and the like are skipped, because opening a pipe would wait for its writer.
  */
 static int is_litmus(const struct dirent *entry)
 {
@@ -148,7 +148,7 @@ static int read_directory(struct rn_report *r, const char *path)
  *
  * Files are read in the order of their names.
  *
- * Return: 0, or -errno after an error message; -EINVAL for a file that cannot be parsed.
+ * Return: 0, or -errno after an error message; -EINVAL if a file cannot be parsed.
  */
 static int read_tests(struct rn_report *r, const char *path)
 {
@@ -182,8 +182,9 @@ static void free_report(struct rn_report *r)
 
 /* -------------------------------------------- running the tests of the command line */
 enum {
-	EXIT_NOT_READ = 2, /* a file cannot be parsed, or a back end cannot work */
-	SETS_MAX = 64,	   /* maximum number of sets of PCIe settings of a test */
+	/* exit status if a file cannot be parsed, or if the back end cannot work */
+	EXIT_NOT_READ = 2,
+	SETS_MAX = 64, /* maximum number of sets of PCIe settings of a test */
 };
 
 struct litmus_args {
@@ -345,8 +346,8 @@ static void add_set(struct sets *sets, const struct rn_litmus_setup *setup)
 	sets->set[sets->count++] = *setup;
 }
 
-/* Adds the set of knobs of the PCIe mode @mode, which has @len bytes, to @sets, with the
- * changes that the command line demands. Returns 0, or an error after a message.
+/* Adds a set of knobs to @sets: those of the PCIe mode @mode (@len bytes long), with the
+ * changes that the option --knobs demands. Returns 0, or an error after a message.
  */
 static int add_mode(const struct litmus_args *args, const struct rn_litmus_test *t,
 		    const char *mode, size_t len, struct sets *sets)
@@ -449,7 +450,9 @@ static int run_test(const struct litmus_args *args, rn_litmus_back_end back_end,
 	return rc;
 }
 
-/* Reads the tests of the files that the user has named: those of the bank if none. */
+/* Reads the tests in the files that the user has named. If the user has named none, reads
+ * all tests that are installed with Rocin.
+ */
 static int read_all(const struct litmus_args *args, struct rn_report *report)
 {
 	char room[PATH_MAX], err[2 * PATH_MAX];
@@ -504,7 +507,9 @@ static void print_list(const struct rn_report *r)
 	}
 }
 
-/* Removes tests from the report that the user has not asked for or that have not run. */
+/* Removes tests from the report: with --list, those that the user has not asked for;
+ * otherwise those that have not run.
+ */
 static void drop_others(const struct litmus_args *args, struct rn_report *r)
 {
 	size_t kept = 0;
@@ -559,8 +564,8 @@ static int write_report(const struct litmus_args *args, const struct rn_report *
 	return rc;
 }
 
-/* The entry point of `rocin litmus'. If a back end fails, the results until then are
- * still reported.
+/* The entry point of `rocin litmus'. If a back end fails, the results of the tests before
+ * it are still reported.
  */
 int rn_cmd_litmus(int argc, char **argv)
 {

@@ -12,8 +12,8 @@
 #include "tools/rocin/common/cmd.h"
 
 enum {
-	/* maximum number of steps of a witness (the steps that led to a final state); a
-	 * longer one is cut off
+	/* maximum number of steps of a witness (the steps that led to a final state);
+	 * further steps are left out
 	 */
 	STEPS = 4096,
 };

@@ -10,8 +10,8 @@
  *	observed(0,register("B.gpu0",0)). ...
  *
  * Instructions and elements count from 1, work requests from 0. The address of a location
- * is address("x"). Only statements of the file are printed; the axioms derive the
- * consequences.
+ * is address("x"). The facts are only what the test file states; the axioms derive all
+ * else.
  */
 #include <inttypes.h>
 
@@ -187,8 +187,8 @@ static void print_atomic(const struct rn_litmus_test *t, const struct rn_litmus_
 		       in->work, in->value.number, in->value2.number, in->value2.number);
 }
 
-/* Prints what a doorbell says: the location of the WQE to which it points, or the
- * contents of the WQE that it carries.
+/* Prints what a doorbell of the test contains: the location of the WQE to which it
+ * points, or the contents of the WQE that it carries.
  */
 static void print_wqe(const struct rn_litmus_test *t, const char *thread, unsigned number,
 		      const struct rn_litmus_instr *in)
@@ -280,7 +280,7 @@ static void print_thread(const struct rn_litmus_test *t,
 	}
 }
 
-/* ---- Locations and registers that the outcome of the test consists of ---- */
+/* ---- The locations and registers whose values make up an outcome ---- */
 
 static void print_observed(const struct rn_litmus_test *t)
 {

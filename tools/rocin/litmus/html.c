@@ -96,8 +96,8 @@ static void cards(FILE *to, const struct rn_report *r)
 	fputs("</div>\n", to);
 }
 
-/* Writes the text of a cell: what the test file expects (A: allowed, F: forbidden), and
- * the result, such as "F ok" or "A 12/100".
+/* Writes the text of a cell: the letter of the verdict in the test file (A: allowed, F:
+ * forbidden), and the result, such as "F ok" or "A 12/100".
  */
 static void cell_word(FILE *to, const struct rn_report_run *run,
 		      const struct rn_report_verdict *v)
@@ -390,8 +390,8 @@ static void rules(FILE *to, const struct rn_litmus_test *t)
 
 /* ---- The whole page ---- */
 
-/* Writes a picture of the first outcome that has a verdict and has occurred, and of each
- * further one that is forbidden.
+/* Writes pictures of outcomes that have a verdict and have occurred: of the first such
+ * outcome, and of each further one that is forbidden.
  */
 static void pictures(FILE *to, const struct rn_report_test *test)
 {

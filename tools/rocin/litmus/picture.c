@@ -59,8 +59,8 @@ static bool find_late(const struct rn_report_state *s, size_t load,
 			if (at->kind == RN_STEP_MOVE)
 				stale->where = at->to;
 		}
-		/* If the write had not moved before the load, it was still in the queue
-		 * that it left by its first move.
+		/* If the first move of the write came after the load, the write was still
+		 * in the queue that it left by that move.
 		 */
 		for (size_t j = load; j < s->step_count && stale->where == RN_LIST_COUNT;
 		     j++)
@@ -90,7 +90,7 @@ enum {
 	AGENT_WIDTH = 156,
 	NIC_WIDTH = 96,
 	QUEUE_WIDTH = 88,
-	MARGIN = 60, /* width in pixels that is reserved for text at the right end */
+	MARGIN = 60, /* width in pixels that is reserved at the right end for text */
 	APART = 5,   /* distance between lines in the same lane */
 	NODE_GAP = 14,
 	ROWS_MAX = 400,
@@ -164,8 +164,8 @@ static void add_threads(struct picture *p, unsigned node, bool is_cpu)
 			add_lane(p, node, false, p->t->thread[i].agent);
 }
 
-/* Adds a lane for each queue of a node, in the order in which TLPs first leave the
- * queues.
+/* Adds a lane for each queue of a node that a TLP has left, in the order in which the
+ * first TLP leaves each.
  */
 static void add_queues(struct picture *p, unsigned node)
 {
@@ -384,7 +384,9 @@ static void draw_tlp(const struct picture *p, size_t from)
 			lane = find_lane(p, s->node, true, s->from);
 			if (!lane)
 				continue;
-			/* The TLP has entered this queue when it left the one before. */
+			/* The TLP has entered this queue at the time when it left the
+			 * queue before.
+			 */
 			to = (struct point){ lane_middle(lane) + tlp_offset(s),
 					     at.y + ROW / 2 };
 			draw_line(p, s, at, to);
@@ -420,8 +422,8 @@ static void draw_sent(const struct picture *p, size_t i)
 
 /* ---- Drawing instructions ---- */
 
-/* Returns true if the step says that the post of a work request leaves the store buffer.
- * Such a step is not drawn.
+/* Returns true if the step is that the post of a work request leaves the store buffer of
+ * the CPU. Such a step is not drawn.
  */
 static bool is_post_leaving(const struct rn_litmus_test *t,
 			    const struct rn_litmus_step *s)
@@ -446,8 +448,8 @@ static void draw_instr(const struct picture *p, size_t i)
 			    (struct rn_svg_box){ lane->x + 4, row_y(i) - ROW / 2.0 + 1,
 						 lane->width - 8, ROW - 2 },
 			    NULL);
-	/* Leaves out the end of the text, which is about a write that had not arrived:
-	 * the picture shows that, and a text above the picture explains it.
+	/* Leaves out the end of the text, which says that a write had not arrived yet:
+	 * the picture shows this, and a text above the picture explains it.
 	 */
 	end = strstr(text, ", while ");
 	len = end ? (size_t)(end - text) : strlen(text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.c - collects the results of litmus tests: final states and verdicts; the file of
- * results of earlier calls (the state file); and the rules that tests name.
+/* report.c - collects the results of litmus tests: final states and verdicts. Reads and
+ * writes the state file, which has results of earlier calls. Has the table of rules that
+ * tests may name.
  */
 #include "report.h"
 
@@ -57,8 +58,8 @@ void rn_report_set_steps(struct rn_report_state *state,
 	state->step_count = count;
 }
 
-/* Returns true if the final state @s decides verdict @v: the condition of the verdict
- * holds in it or, for `forall', does not hold.
+/* Returns true if the final state @s counts for verdict @v: the condition of the verdict
+ * holds in it or, for a verdict `forall', does not hold in it.
  */
 static bool is_about(const struct rn_litmus_verdict *v, const struct rn_report_state *s)
 {
@@ -141,8 +142,8 @@ struct rn_litmus_memory {
 
 static void *grow_records(void *array, size_t count, size_t size)
 {
-	/* The array has room for a power of two of elements. When it is full, its size is
-	 * doubled.
+	/* The array has room for a number of elements that is a power of two. When it is
+	 * full, its size is doubled.
 	 */
 	if ((count & (count - 1)) != 0)
 		return array;
@@ -176,8 +177,8 @@ static int add_line(struct rn_litmus_memory *m, const char *text)
 	return 0;
 }
 
-/* Reads a line of the state file. Skips a line that it does not understand; then some
- * runs may be repeated, which does no harm.
+/* Reads a line of the state file. Skips a line whose format is wrong: the results in it
+ * are lost, so some runs are repeated.
  */
 static int read_line(void *memory, char *line, unsigned number)
 {
@@ -197,7 +198,7 @@ struct rn_litmus_memory *rn_litmus_memory_open(const char *path)
 	struct rn_litmus_memory *m = calloc(1, sizeof(*m));
 	int rc = m ? rn_file_lines(path, read_line, m) : -ENOMEM;
 
-	/* Other errors count as an empty file, because the file need not exist. */
+	/* Other errors are ignored: the file need not exist. */
 	if (rc != -ENOMEM) {
 		m->file = fopen(path, "ae");
 		if (m->file)

@@ -3,8 +3,8 @@
  *
  * 	report -> test -> run (one set of knobs) -> final states, verdicts
  *
- * A back end fills in the runs by means of the functions below, which end the process if
- * there is no memory. cmd_litmus.c owns all memory and frees it at the end.
+ * A back end fills in the runs by the functions below. If there is no memory, these
+ * functions end the process. cmd_litmus.c owns all memory and frees it at the end.
  */
 #ifndef RN_LITMUS_REPORT_H
 #define RN_LITMUS_REPORT_H
@@ -25,10 +25,10 @@ struct rn_report_state {
 };
 
 enum rn_report_status {
-	/* The outcome agrees with the verdict in the test file. */
+	/* The results of the runs agree with the verdict in the test file. */
 	RN_REPORT_OK,
 	RN_REPORT_FORBIDDEN_SEEN, /* a forbidden state occurred */
-	/* an allowed state cannot occur, as the explorer has tried all schedules */
+	/* an allowed state cannot occur: the explorer has tried all schedules */
 	RN_REPORT_UNREACHABLE,
 	/* An allowed state has not occurred. This is no error, because this back end does
 	 * not try all schedules.
@@ -103,7 +103,7 @@ void rn_report_set_steps(struct rn_report_state *state,
 			 const struct rn_litmus_step *steps, size_t count);
 
 /* Compares the final states of the run with its verdicts, and sets the status of each
- * verdict. @why: the reason why the run was skipped; NULL: it was not.
+ * verdict. @why: the reason why the run was skipped; NULL if it was not.
  */
 void rn_report_judge(struct rn_report_run *run, const char *why);
 
@@ -124,7 +124,7 @@ struct rn_litmus_options {
 		 * of earlier calls and gets those of this call; or NULL.
 		 */
 		*state_file;
-	bool processes; /* live: each node has a process of its own */
+	bool processes; /* for the back end `live': each node has a process of its own */
 };
 
 /**

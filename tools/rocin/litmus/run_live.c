@@ -2,8 +2,8 @@
 /* run_live.c - the back ends `live' and `hw' of `rocin litmus'. They run rocin-litmus, so
  * that rocin itself need not be linked with libibverbs.
  *
- * At most one rocin-litmus runs at a time. It is used for further tests as long as they
- * need the same knobs.
+ * At most one rocin-litmus runs at a time. The same process is used for the next test if
+ * that needs the same knobs; otherwise a new one is started.
  */
 #include <errno.h>
 #include <poll.h>
@@ -37,8 +37,8 @@ enum {
 	LOSSY_ONE_IN = 4,
 };
 
-/* Fault rule with which some outcomes occur that need the messages of one QP to take much
- * longer than those of another.
+/* Fault rule for the simulated network: packet loss. With it, the messages of one QP
+ * sometimes take much longer than those of another, which some outcomes need.
  */
 static const char *const loss = "drop=10%";
 
@@ -51,7 +51,9 @@ static struct {
 	bool is_registered;
 	char knobs[KNOBS_MAX];
 	struct rn_litmus_memory *memory;
-	/* Time at which the limit for all tests together is reached. 0: not set yet. */
+	/* Time at which all tests together must end, if the user has set a limit; 0: not
+	 * set yet.
+	 */
 	time_t deadline;
 } live;
 
@@ -61,7 +63,7 @@ static void stop(void)
 {
 	if (live.pid == 0)
 		return;
-	/* rocin-litmus waits for a request; closing the socket ends it. */
+	/* The end of file on the socket ends rocin-litmus if it waits for a request. */
 	close(live.fd);
 	if (live.is_at_work)
 		kill(live.pid, SIGTERM);

@@ -273,8 +273,8 @@ enum {
 
 /* ---- Steps of a state ---- */
 
-/* Returns true if the step is worth printing: an instruction, bytes that become visible
- * or are read, or a TLP that passes another.
+/* Returns true if the step is printed: an instruction, bytes that become visible or are
+ * read, or a TLP that passes another.
  */
 static bool is_telling(const struct rn_litmus_step *s)
 {
@@ -322,7 +322,8 @@ static void print_witness(const struct rn_litmus_test *t,
 
 /* ---- Rules that a test names ---- */
 
-/* Prints each rule of memory ordering that the test names; if @remedies, also its remedy.
+/* Prints the remedy of each rule of memory ordering that the test names if @remedies is
+ * true, otherwise the rule itself.
  */
 static void print_rules(const struct rn_litmus_test *t, FILE *to, bool remedies)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bell.c - queues of a test whose WQEs and doorbells its threads write themselves,
+/* bell.c - queues whose WQEs and doorbells the threads of a test write themselves,
  * without verbs calls: send queues (instructions `bell' and `blue') and receive queues
  * (instruction `recv').
  *
  * There is no verbs call that only rings a doorbell, so this file imitates the layer
  * below verbs with TLPs of the simulated PCIe hierarchy: a doorbell is a posted write of
- * the CPU to the NIC. When it has arrived, the NIC reads the WQE, and then the data at
- * the address in it; a verbs call with inline data sends this data. For a receive queue,
- * a verbs call posts a receive into the buffer that the WQE names.
+ * the CPU to the NIC. When the doorbell has arrived, the NIC reads the WQE, and then the
+ * data at the address in the WQE. This file sends the data by a verbs call, as inline
+ * data. For the doorbell of a receive queue, it posts a receive by a verbs call, with the
+ * buffer whose address is in the WQE.
  *
  * Each such queue has a thread, its engine, which stands for the NIC and serves doorbells
  * in the order in which they arrive. In PCIe mode strict, which has no TLPs, doorbells
@@ -38,7 +39,8 @@ struct rn_live_queue {
 	rn_live_receive_fn *receive;
 	unsigned node;
 	uint32_t qpn; /* QPN of the queue pair; 0: the queue is that of an SRQ */
-	int nic; /* number of the NIC for rn_pcie_ring(); negative: there are no TLPs */
+	/* number of the NIC for rn_pcie_ring(); negative: PCIe is not simulated */
+	int nic;
 	pthread_t engine;
 	_Atomic unsigned rung;
 	/* the doorbells of a run, by number of the work request or receive */
@@ -52,11 +54,11 @@ struct rn_live_queue {
 	pthread_cond_t changed;
 	const struct bell *arrived[RN_LITMUS_OPS];
 	unsigned arrivals, served;
-	/* @is_fetched: the NIC has fetched what it was to read. @has_failed: there is no
-	 * memory at the address.
+	/* @is_fetched: the read of a WQE or of data by the NIC has ended. @has_failed:
+	 * there is no memory at the address.
 	 */
 	bool is_fetched, has_failed;
-	bool is_over; /* the engine is to end */
+	bool is_over; /* the engine (the thread of this queue) must end */
 
 	/* True: a doorbell led to no valid WQE, so the queue serves no more doorbells.
 	 * While there are doorbells to serve, only the engine accesses this member.
@@ -95,8 +97,8 @@ static bool fetch_by_tlps(struct rn_live_queue *q, const uint8_t *from, int64_t 
 	return !has_failed;
 }
 
-/* Reads a location as the NIC of @q would. Returns the number of words that were read; 0
- * after rn_live_fail().
+/* Reads a location as the NIC of @q would. Returns the number of words that were read, or
+ * 0 after rn_live_fail().
  */
 static unsigned fetch(struct rn_live_queue *q, unsigned loc, int64_t *word)
 {
@@ -124,8 +126,8 @@ static bool has_address(const int64_t *word, unsigned words)
 	return false;
 }
 
-/* Returns the location whose address all of the @words words at @word are, if it is on
- * the node of this queue. Otherwise the words are no valid WQE, and this returns
+/* Returns the location whose address is in each of the @words words at @word, if it is on
+ * the node of this queue. Otherwise the words are no valid WQE, and the function returns
  * RN_LITMUS_NONE.
  */
 static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
@@ -141,9 +143,9 @@ static unsigned location_at(const struct rn_live_queue *q, const int64_t *word,
 	return t->location[loc].node == q->node ? loc : RN_LITMUS_NONE;
 }
 
-/* Serves the doorbell of a receive: fetches its WQE, and posts a receive. If the WQE
- * names no buffer, posts the receive with other memory, so that messages can still
- * arrive; then this run counts for no final state.
+/* Serves the doorbell of a receive: fetches its WQE, and posts a receive. If the WQE has
+ * no valid address, posts the receive with memory outside of all locations, so that
+ * messages can still arrive; the final state of this run is then not counted.
  */
 static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr *in)
 {
@@ -159,8 +161,8 @@ static void serve_receive(struct rn_live_queue *q, const struct rn_litmus_instr 
 	(void)q->receive(q->l, in->rq, loc);
 }
 
-/* Serves a doorbell: fetches its WQE, and sends or posts what the WQE describes. If that
- * fails, the queue serves no more doorbells.
+/* Serves a doorbell: fetches its WQE, and posts what the WQE describes. If that fails,
+ * the queue serves no more doorbells.
  */
 static void serve(struct rn_live_queue *q, const struct bell *bell)
 {
@@ -230,7 +232,9 @@ int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wq
 {
 	enum {
 		BELL_BYTES = 8,
-		/* bytes of a BlueFlame doorbell: a line of the write-combining buffer */
+		/* bytes of a BlueFlame doorbell: one line of the processor's
+		 * write-combining buffer
+		 */
 		BLUE_BYTES = 64,
 	};
 	bool is_recv = in->op == RN_LITMUS_RECV;

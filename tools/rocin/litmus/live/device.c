@@ -76,7 +76,7 @@ int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------ knobs of the simulated PCIe layer */
-/* Sets the PCIe knobs of a test in the simulated PCIe hierarchy, anew for each run. */
+/* Sets the PCIe knobs of the test in the simulated hierarchy. Called before each run. */
 
 int rn_live_set_layer(struct rn_live *l)
 {
@@ -87,7 +87,8 @@ int rn_live_set_layer(struct rn_live *l)
 		return 0;
 	/* The driver is the part of the PCIe model that chooses which TLP moves next. It
 	 * does not change which outcomes are possible, but it changes how frequent they
-	 * are. Two drivers are used in turn, because each makes other outcomes frequent.
+	 * are. Odd seeds choose one driver and even seeds another, because each makes
+	 * other outcomes frequent.
 	 */
 	knobs.driver = l->shared->seed & 1 ? RN_DRIVER_RANDOM : RN_DRIVER_ADVERSARIAL;
 	knobs.seed = l->shared->seed;
@@ -267,7 +268,7 @@ bool rn_live_has_dm(struct rn_live *l)
 static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 {
 	/* The memory is aligned to its size, so that the low bits of an address in a
-	 * trace of TLPs are the offset in the memory.
+	 * trace of TLPs are the offset from the beginning of the memory.
 	 */
 	struct ibv_alloc_dm_attr attr = { .length = RN_LIVE_DM,
 					  .log_align_req = RN_LIVE_DM_LOG };
@@ -275,7 +276,7 @@ static int take_dm(struct rn_live *l, unsigned nic, unsigned memory)
 	l->dm[memory] = ibv_alloc_dm(l->device[nic].ctx, &attr);
 	if (!l->dm[memory])
 		return rn_live_fail(l, "ibv_alloc_dm: %s", strerror(errno));
-	/* 0, because addresses in work requests count from the beginning of the MR
+	/* 0, because addresses in work requests are offsets in the MR
 	 * (IBV_ACCESS_ZERO_BASED)
 	 */
 	l->shared->address[memory] = 0;
@@ -344,7 +345,7 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 		word[i] = l->test->location[loc].init;
 	if (ibv_memcpy_to_dm(dm_of(l, loc), p->offset, word, bytes))
 		rn_live_fail(l, "ibv_memcpy_to_dm: %s", strerror(errno));
-	/* The copy is a posted write; this read waits until it has arrived. */
+	/* The copy is a posted write; this load returns after it has arrived. */
 	(void)rn_live_dm_load(l, loc);
 }
 
@@ -352,9 +353,9 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc)
 /* Memory, CQs and connected QPs of a test. */
 
 enum {
-	/* Code of the ACK timeout: 0.5 s. With 8 tries the peer has 4 s in all. No
-	 * packets are lost, but on a busy machine the process of the peer may not get to
-	 * run for longer than the usual code 14 (67 ms) allows.
+	/* Code of the ACK timeout: 0.5 s. With 8 transmissions the peer has 4 s to
+	 * respond. The usual code 14 (67 ms) is too short: no packets are lost, but on a
+	 * busy machine the process of the peer may have to wait longer for a processor.
 	 */
 	ACK_TIMEOUT_CODE = 17,
 	/* code for 8 ms, which is used when packets are lost on purpose */
@@ -432,7 +433,7 @@ static int register_memory(struct rn_live *l, unsigned nic, unsigned memory)
 	unsigned access = ACCESS | l->device[nic].flush_access;
 	void *at = l->memory[memory];
 
-	/* Device memory on a NIC cannot be addressed by other NICs of the node. */
+	/* Other NICs of the node cannot access this device memory. */
 	if (rn_agent_is_nic(agent))
 		return agent == l->map.nic[nic].agent ? take_dm(l, nic, memory) : 0;
 	for (unsigned relaxed = 0; relaxed < 2; relaxed++) {
@@ -641,7 +642,7 @@ static int connect_ends(struct rn_live *l)
 	return 0;
 }
 
-/* Sets, for each QP, the number of receives that it needs in a run. One of them is for
+/* Sets, for each QP, the number of receives that are posted for a run. One of them is for
  * the SEND that ends the run.
  */
 static void count_receives(struct rn_live *l)

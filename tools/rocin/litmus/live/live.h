@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* live.h - rocin-litmus: runs litmus tests on real devices, as far as libibverbs allows.
+/* live.h - declarations shared by the files of rocin-litmus, which runs litmus tests by
+ * calls of libibverbs.
  *
- * main.c	requests and responses, processes
- * place.c layout of locations in memory; tests that cannot run on devices
- * device.c	devices, memory, queue pairs, the layer between devices and memory
- * player.c	a thread of the test, its work requests, its DMA engines
- * bell.c	doorbells and send queues that the test writes itself
- * rounds.c	all runs of a test, counting of final states
- * witness.c	the steps of one run
+ * main.c requests and responses, processes place.c layout of locations in memory; tests
+ * that cannot run on devices device.c devices, memory, queue pairs, the simulated PCIe
+ * layer player.c a thread of the test, its work requests, its DMA engines bell.c
+ * doorbells and send queues that the test writes itself rounds.c all runs of a test,
+ * counting of final states witness.c the steps of one run
  *
- * Each thread of a test is run by a thread of a process, and each NIC of a node by a
- * device. Either one process runs all nodes, or each node has a process of its own
- * (`processes'); these processes synchronise in shared memory. Queue pairs are connected
- * once per test and used for all runs.
+ * A thread of the process executes each thread of a test, and an ibverbs device stands
+ * for each NIC of a node. Either one process runs all nodes, or each node has a process
+ * of its own (option --processes); these processes synchronise in shared memory. Queue
+ * pairs are connected once per test and used for all runs.
  *
  * Such a process is called a worker. The worker that runs the first node is the lead: it
  * counts the final states.
@@ -31,10 +30,10 @@
 
 /* ---- The library librocin-gpu.so ---- */
 /* Functions of librocin-gpu.so. The library is loaded by dlopen(), so that rocin-litmus
- * also works if it is not installed.
+ * also works if the library is not installed.
  */
 
-/* X(function) for each function; the library must have all of them. */
+/* Calls X(function) for each of these functions; the library must have all of them. */
 #define RN_LIVE_LIB_FUNCTIONS(X)        \
 	X(rn_pcie_set_knobs)            \
 	X(rn_pcie_seed)                 \
@@ -80,8 +79,9 @@ struct rn_live_lib {
 	RN_LIVE_LIB_FUNCTIONS(RN_LIVE_LIB_MEMBER)
 };
 
-/* Loads librocin-gpu.so from the directory of this program. Returns 0, also if the
- * library does not exist, or -1 with an error text in @err if it lacks a function.
+/* Loads librocin-gpu.so from the directory of this program. Returns 0, even if the
+ * library does not exist. Returns -1 with an error text in @err if the library lacks a
+ * function.
  */
 int rn_live_lib_open(struct rn_live_lib *lib, char *err, size_t err_len);
 
@@ -93,7 +93,9 @@ enum {
 	/* Offset in a node's host memory of the area from which inline data are sent. */
 	RN_LIVE_STAGE = 256 << 10,
 	RN_LIVE_PAGE = 4096,
-	/* Size of the memory on a NIC, which is aligned to its size. */
+	/* Size in bytes of the memory of a NIC, and its logarithm. The memory is aligned
+	 * to its size.
+	 */
 	RN_LIVE_DM_LOG = 14,
 	RN_LIVE_DM = 1 << RN_LIVE_DM_LOG,
 	RN_LIVE_QUEUES = RN_LITMUS_QPS + RN_LITMUS_RQS,
@@ -120,7 +122,8 @@ int rn_live_set_layer(struct rn_live *l);
 /* One of the memories in a test: host memory of a node, or memory of a GPU or NIC. */
 struct rn_live_memory {
 	uint8_t node, agent;
-	/* number of the simulated GPU of this process that stands for it, if it is a GPU
+	/* if the agent is a GPU: number of the simulated GPU of this process that stands
+	 * for it
 	 */
 	uint8_t gpu;
 };
@@ -128,8 +131,7 @@ struct rn_live_memory {
 struct rn_live_place {
 	uint8_t memory;
 	uint32_t offset;
-	/* Length of the location in bytes; used if it is the only element of a message.
-	 */
+	/* Length of the location in bytes; used if no other element is in the message. */
 	uint32_t bytes;
 };
 
@@ -187,9 +189,9 @@ struct rn_live_thread_result {
 };
 
 struct rn_live_shared {
-	/* Barrier at which all workers (the processes of the test) wait, and the threads
-	 * of the test that run from the beginning (that is, not kernels which other
-	 * threads launch).
+	/* Barrier at which all workers wait (the processes of the test), and those
+	 * threads of the test that run from the beginning. Threads that other threads
+	 * launch as kernels do not wait at it.
 	 */
 	pthread_barrier_t all;
 	pthread_barrier_t workers; /* barrier for workers only */
@@ -197,8 +199,8 @@ struct rn_live_shared {
 	 * following ones before a barrier. The other workers read them after it.
 	 */
 	uint64_t seed; /* seed of the next run */
-	/* Time at which threads give up in the next run, if they are still waiting for
-	 * something.
+	/* Time at which the threads of the next run give up waiting for values or
+	 * completions.
 	 */
 	uint64_t deadline;
 	bool is_last; /* there is no next run, so threads end */
@@ -225,11 +227,13 @@ struct rn_live_shared {
 	_Atomic unsigned left[RN_LITMUS_CQS], left_dma;
 	int64_t final[RN_LITMUS_LOCATIONS];
 	/* The first failure of any worker (process): the worker that fails first sets
-	 * @has_failed, writes the text @why, and then sets @failed.
+	 * @has_failed, so that no other worker writes @why. It writes the text @why, and
+	 * then sets @failed..
 	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;
-	/* the failure may be caused by packet loss that the user has asked for */
+	/* the failure may be due to packet loss, which the back end `live' has requested
+	 */
 	_Atomic bool is_lost;
 	char why[160];
 	_Alignas(RN_LIVE_PAGE) uint8_t host[RN_LITMUS_NODES][RN_LIVE_ARENA];
@@ -247,7 +251,7 @@ struct rn_live_device {
 	uint8_t rd_atomic; /* maximum number of outstanding READs and atomics, 1 .. 16 */
 	uint8_t mtu;	   /* path MTU as an enum ibv_mtu */
 	uint32_t max_inline;
-	/* Access flag that memory must have for FLUSH when it is registered. 0: the
+	/* Access flag that memory must have for FLUSH when it is registered. 0 if the
 	 * device does not support FLUSH.
 	 */
 	unsigned flush_access;
@@ -286,9 +290,12 @@ struct rn_live {
 	/* The fields from here on are reset for each test. */
 	struct rn_live_map map;
 	struct ibv_dm *dm[RN_LIVE_MEMORIES]; /* memory on a NIC; NULL for other memory */
-	/* Address for the CPU; NULL: memory on a NIC, which the CPU cannot address. */
+	/* Address by which the CPU accesses the memory. NULL: memory on a NIC, which the
+	 * CPU cannot address.
+	 */
 	uint8_t *memory[RN_LIVE_MEMORIES];
-	/* Address for kernels; for host memory it equals the address for the CPU. */
+	/* Address by which kernels access the memory; for host memory it equals @memory.
+	 */
 	uint8_t *device_memory[RN_LIVE_MEMORIES];
 	struct ibv_mr *mr[RN_LIVE_NICS][RN_LIVE_MEMORIES][2];
 	struct ibv_cq *cq[RN_LITMUS_CQS];
@@ -312,7 +319,9 @@ static inline bool rn_live_plays(const struct rn_live *l, unsigned node)
 	return (l->nodes >> node & 1) != 0;
 }
 
-/* Stores the reason of a failure, unless there was one before. Returns -1. */
+/* Stores the reason of a failure, unless an earlier failure has stored its reason.
+ * Returns -1.
+ */
 int rn_live_fail(struct rn_live *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -355,14 +364,14 @@ void rn_live_dm_reset(struct rn_live *l, unsigned loc);
 /* ---- Work requests ---- */
 
 enum {
-	RN_LIVE_QUIET_WR = 1 << 20, /* wr_id of the SEND that ends a run */
+	RN_LIVE_QUIET_WR = 1 << 20, /* wr_id of the SEND that ends a run, on each QP */
 };
 
 /* Posts the receives that QP @qp needs for one run, and one more for the SEND that ends
  * the run. Returns 0, or -1 after rn_live_fail().
  */
 int rn_live_post_receives(struct rn_live *l, unsigned qp);
-/* Ends a run on QP @qp: posts one SEND for each of its @unused receives, which no message
+/* Ends a run on QP @qp: posts one SEND for each of the @unused receives that no message
  * has consumed, and then the SEND that ends the run. Returns 0, or -1 after
  * rn_live_fail().
  */
@@ -376,23 +385,25 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 /* ---- Doorbells ---- */
 
 /* Posts the WRITE whose doorbell a thread of the test has rung. @word: the @words words
- * that the NIC has fetched as its data; if the WRITE is longer, the last word is
- * repeated. Returns 0, or -1 after rn_live_fail().
+ * that the NIC has fetched as the data of the WRITE; if the WRITE is longer, the last
+ * word is repeated. Returns 0, or -1 after rn_live_fail().
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
 			    const int64_t *word, unsigned words);
 rn_live_post_fn rn_live_post_fetched; /* defined in player.c */
 
-/* Posts a receive to receive queue @rq, to which instructions of the test post. @loc: the
- * location that is its buffer; RN_LITMUS_NONE: memory outside of all locations, for a
- * message that would otherwise wait for ever. Returns 0, or -1 after rn_live_fail().
+/* Posts a receive to receive queue @rq, whose doorbells the test rings. @loc: the
+ * location that is its buffer. RN_LITMUS_NONE: the buffer is outside of all locations,
+ * for a message that would otherwise wait for ever. Returns 0, or -1 after
+ * rn_live_fail().
  */
 typedef int rn_live_receive_fn(struct rn_live *l, unsigned rq, unsigned loc);
 rn_live_receive_fn rn_live_post_receive;
 
 /* Starts an engine (a thread that serves doorbells) for each queue of this process whose
- * doorbells the test rings. The engine calls @post with a request whose WQE it has
- * fetched, and @receive with a receive. Returns 0, or -1 after rn_live_fail().
+ * doorbells the test rings. When the engine has fetched the WQE of a request, it calls
+ * @post; when it has fetched that of a receive, it calls @receive. Returns 0, or -1 after
+ * rn_live_fail().
  */
 int rn_live_queues_open(struct rn_live *l, rn_live_post_fn *post,
 			rn_live_receive_fn *receive);
@@ -401,8 +412,8 @@ void rn_live_queues_close(struct rn_live *l);
  * (BlueFlame).
  */
 int rn_live_ring(struct rn_live *l, const struct rn_litmus_instr *in, int64_t wqe);
-/* Waits until the engines have served all doorbells of a run. Called after the run's
- * threads have ended. Returns 0, or -1 if something has failed.
+/* Waits until the engines have served all doorbells of a run. Must be called after the
+ * threads of the run have ended. Returns 0, or -1 if something has failed.
  */
 int rn_live_queues_finish(struct rn_live *l);
 
@@ -421,7 +432,8 @@ int rn_live_drive_finish(struct rn_live *l);
 /* ---- Threads of a test ---- */
 
 enum {
-	/* the words of a location had different values; the model has the same constant
+	/* value of a load if the words of the location differ; the model has the same
+	 * constant
 	 */
 	RN_LIVE_TORN = -999999999,
 };
@@ -430,17 +442,15 @@ struct rn_live_player {
 	struct rn_live *l;
 	uint8_t number; /* number of the thread in the test */
 	uint64_t rng;
-	/* If another thread launches this one as a kernel: number of the kernel that runs
-	 * it; 0: it was not launched in this run.
+	/* For a thread that another thread launches as a kernel: number of the kernel. 0:
+	 * the kernel was not launched in this run.
 	 */
 	int64_t kernel;
 	pthread_t thread;
 	struct rn_live_player *all; /* array of players, by number of thread */
 };
 
-/* Returns the simulated GPU that runs thread number @thread of the test, which is a
- * kernel.
- */
+/* Returns the simulated GPU for thread number @thread of the test, which is a kernel. */
 struct rn_gpu *rn_live_gpu(const struct rn_live *l, unsigned thread);
 
 /* Executes the thread's instructions in one run. */
@@ -456,8 +466,8 @@ struct rn_live_results {
 	struct rn_live_step *step[RN_LIVE_STATES];
 };
 
-/* Makes the runs of the test that l->request asks for. @results: filled in by the lead
- * (the worker that counts final states); other workers pass NULL. Returns 0, or -1 after
+/* Repeats the test as often as l->request demands. @results: filled in by the lead (the
+ * worker that counts final states); other workers pass NULL. Returns 0, or -1 after
  * rn_live_fail().
  */
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* main.c - rocin-litmus: runs the litmus tests that `rocin litmus` sends.
  *
- * Started by `rocin litmus --backend=live` in the environment in which programs find the
- * devices, or by --backend=hw in the environment of the user. See wire.h.
+ * `rocin litmus --backend=live` starts it in an environment in which libibverbs finds the
+ * devices of Rocin; --backend=hw starts it in the environment of the user. See wire.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -78,8 +78,8 @@ static void clear_results(void)
 	memset(&results, 0, sizeof(results));
 }
 
-/* Makes the runs of the test in this process, which is one of its workers. Returns 0, or
- * -1 after rn_live_fail().
+/* Runs the part of this worker process in all runs of the test. Returns 0, or -1 after
+ * rn_live_fail().
  */
 static int run_worker(struct rn_live *l)
 {
@@ -125,8 +125,8 @@ static int serve_here(struct rn_live *l)
 			(void)answer_results(&results, true);
 		else
 			(void)send_response(RN_LIVE_FAILED, l->shared->why);
-		/* Other threads of this process may wait at a barrier for ever, so it
-		 * ends without waiting for them.
+		/* Other threads of this process may wait at a barrier for ever, so the
+		 * process ends without waiting for them.
 		 */
 		_exit(1);
 	}

@@ -19,8 +19,8 @@ struct layout {
 	 * and the element before it; RN_LITMUS_NONE at the ends of the list.
 	 */
 	uint8_t next[RN_LITMUS_LOCATIONS], prev[RN_LITMUS_LOCATIONS];
-	/* The location is the beginning of a page that a DMA engine (simulated drive)
-	 * writes.
+	/* True: the location is the beginning of a page that a DMA engine (simulated
+	 * drive) writes.
 	 */
 	bool is_dma[RN_LITMUS_LOCATIONS];
 	uint32_t used[RN_LIVE_MEMORIES];
@@ -116,7 +116,7 @@ static const char side_by_side[] =
 
 static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 {
-	/* A location must not be placed behind itself, not even indirectly. */
+	/* A list of elements must not become a ring: no location can be behind itself. */
 	for (unsigned i = second; i != RN_LITMUS_NONE; i = y->next[i])
 		if (i == first)
 			return set_reason(y, side_by_side);
@@ -130,9 +130,9 @@ static bool chain_locations(struct layout *y, unsigned first, unsigned second)
 	return true;
 }
 
-/* Links the remote elements of a message to a list: they must lie one behind the other in
- * memory, because a request has one remote address. Returns false if that is not
- * possible.
+/* Links the remote elements of a message to a list. A request has only one remote
+ * address, so the elements must lie one behind the other in memory. Returns false if that
+ * is not possible.
  */
 static bool chain_elements(struct layout *y, const struct rn_litmus_instr *in)
 {
@@ -206,8 +206,8 @@ static bool is_cut_short(const struct layout *y, const struct rn_litmus_thread *
 	       rn_agent_is_gpu(thread->agent) || rn_agent_is_gpu(l->agent);
 }
 
-/* Returns true if the instruction could make a NIC fetch a WQE or data from device memory
- * on a NIC.
+/* Returns true if the instruction stores the address of device memory on a NIC in a WQE,
+ * or if its WQE is in such memory: a NIC could not fetch from there.
  */
 static bool is_fetched_on_nic(const struct layout *y, const struct rn_litmus_instr *in)
 {
@@ -255,9 +255,10 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* Returns the offset from a granule boundary at which the location is placed: a location
- * with a small alignment must be divided by such a boundary (the granule is the number of
- * bytes that become visible together). 0 for other locations.
+/* Returns how many bytes after a granule boundary the location is placed (a granule is
+ * the number of bytes that become visible together). This is the alignment of the
+ * location if it is small: the next boundary then divides the location. Otherwise it is
+ * 0.
  */
 static uint32_t past_granule(const struct layout *y, unsigned loc)
 {

@@ -18,10 +18,10 @@
 /* ----------------------------------------------------------------------- DMA engines */
 /* The DMA engines of a test are the drives of rocin/storage.h.
  *
- * For each `dma' instruction a file has a page with the value to be written; the drive
- * reads the page and writes it to the location. A `dmacqe' follows a `dma' and submits
- * the transfer of both. A `dma' without a `dmacqe' submits a transfer whose completion no
- * `pollc' sees.
+ * For each value that a `dma' instruction writes, a file has a page with copies of the
+ * value; the drive reads this page and writes it to the location. A `dmacqe' may follow a
+ * `dma': it then submits the transfer, whose completion `pollc' sees. A `dma' without a
+ * `dmacqe' submits a transfer whose completion no `pollc' sees.
  */
 
 enum {
@@ -79,7 +79,7 @@ static int write_page(struct rn_live *l, int64_t value)
 }
 
 /* Opens the batch to which all transfers of the drives belong. Transfers of a batch are
- * not ordered; an event for each tells that it has ended.
+ * not ordered; an event reports the end of each of them.
  */
 static int open_batch(struct rn_live *l)
 {
@@ -94,8 +94,8 @@ static int open_drive(struct rn_live *l)
 	int rc;
 
 	rc = l->lib.rn_storage_driver_open();
-	/* Excludes bounce buffers, because they would hide the effects for which the test
-	 * looks.
+	/* Excludes bounce buffers: with them, a drive would not write to the location by
+	 * the PCIe transactions that the test examines.
 	 */
 	if (!rc)
 		rc = l->lib.rn_storage_set_policy("direct,p2p");
@@ -551,7 +551,8 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc)
 
 /* --------------------------------------------------- executing a thread of the test */
 enum {
-	SPINS = 32, /* number of polls after which the thread yields the processor */
+	/* number of polls after which the waiting thread yields the processor */
+	SPINS = 32,
 	EMPTY_ONE_IN = 4,
 	SWAPPED_ONE_IN = 2,
 	LONGEST_NS = 300000,
@@ -576,8 +577,8 @@ static void idle(unsigned *spins)
 		sched_yield();
 }
 
-/* Waits for a random time, which is zero in most cases, so that instructions of other
- * threads and TLPs sometimes come between two instructions.
+/* Waits between two instructions for a random time, which is zero in most cases. So
+ * instructions of other threads, and moves of TLPs, sometimes come between the two.
  */
 static void delay(struct rn_live_player *p)
 {
@@ -594,8 +595,8 @@ static void delay(struct rn_live_player *p)
 
 /* ---- Loads and stores ---- */
 
-/* Returns true if the location is in memory of the processor that runs this thread.
- * Accesses to it are then no PCIe transactions.
+/* Returns true if the location is in memory of the processor (CPU or GPU) that runs this
+ * thread. An access to it then needs no PCIe transaction.
  */
 static bool is_own(const struct rn_live_player *p, unsigned loc)
 {
@@ -714,7 +715,8 @@ static int launch(struct rn_live_player *p, unsigned thread)
 }
 
 /* Orders memory accesses as the x86 instruction mfence does, by an atomic change of a
- * private word: ThreadSanitizer of gcc does not support fences.
+ * private word. (atomic_thread_fence() is not used, because ThreadSanitizer of gcc does
+ * not support it.)
  */
 static void full_fence(void)
 {
@@ -724,8 +726,8 @@ static void full_fence(void)
 	__asm__ volatile("" : : "r"(&word) : "memory");
 }
 
-/* A fence in a kernel: waits until the kernel's stores have arrived, by a read over PCIe,
- * which does not overtake them (rule P2).
+/* A fence in a kernel: reads over PCIe. The read does not overtake stores of the kernel
+ * (rule P2), so they have arrived when it returns.
  */
 static void fence_of_kernel(struct rn_live *l)
 {
@@ -736,8 +738,8 @@ static void fence_of_kernel(struct rn_live *l)
 	full_fence();
 }
 
-/* Executes one instruction. Sets *@value to what it has read or written. Returns 0, or -1
- * if the instruction has given up or failed; the thread then ends.
+/* Executes one instruction. Sets *@value to what it has read or written. Returns 0.
+ * Returns -1 if the instruction has given up waiting or has failed; the thread then ends.
  */
 static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 		   int64_t *reg, int64_t *value)
@@ -788,9 +790,9 @@ static int execute(struct rn_live_player *p, const struct rn_litmus_instr *in,
 	}
 }
 
-/* Returns true if the real device might swap the two instructions: one is a store, the
- * other a BlueFlame doorbell. The register of such a doorbell is mapped write-combining,
- * so either may leave the processor first (rule T3).
+/* Returns true if a real processor may swap the two instructions: one is a store, the
+ * other a BlueFlame doorbell. The register of the doorbell is mapped write-combining, so
+ * either of the two may leave the processor first (rule T3).
  */
 static bool is_unordered(const struct rn_litmus_instr *a, const struct rn_litmus_instr *b)
 {
@@ -825,9 +827,9 @@ void rn_live_play(struct rn_live_player *p)
 		bool is_pair =
 			i + 1u < t->count && is_unordered(&t->instr[i], &t->instr[i + 1]);
 
-		/* A processor may reorder these two instructions, because a doorbell is
-		 * write-combining memory. Here a doorbell is a function call, which it
-		 * does not reorder, so the player swaps the two from time to time.
+		/* A real processor may swap these two instructions. Here, the doorbell is
+		 * a function call, which the processor does not swap with a store, so
+		 * this function does so at random.
 		 */
 		if (is_pair && draw(p) % SWAPPED_ONE_IN == 0) {
 			if (play_instr(p, i + 1) || play_instr(p, i))

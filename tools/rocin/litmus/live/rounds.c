@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rounds.c - all runs of a test. These are the steps of a run; a line with ---- is a
- * barrier, with those who wait at it.
+/* rounds.c - all runs of a test. These are the steps that each worker takes in a run. A
+ * line with ---- is a barrier; it names those that wait at it.
  *
- * reset own memory, post receives; lead: choose seed and deadline
- * ---- all ----	threads begin
- * ---- all ----	threads have ended or given up
- * all doorbells have been served; messages that wait for a receive of the program get one
- * every QP sends one more message; when these have arrived and the hierarchy is
+ * reset the memory of the own nodes, post receives; lead: choose seed and deadline ----
+ * all ---- threads begin ---- all ---- threads have ended or given up all doorbells have
+ * been served; messages that wait for a receive of the program get one every QP sends one
+ * more message; when these have arrived and the hierarchy is
  * 	drained, no message of the test is on its way. On UC they are repeated until
  * 	all workers have received theirs
- * ---- workers ----
- * copy the final state of own memory to the shared memory
- * ---- workers ----
- * lead: count the final state
- * ---- workers ----
+ * ---- workers ---- copy the final state of the own nodes to the shared memory ----
+ * workers ---- lead: count the final state ---- workers ----
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -25,7 +21,7 @@
 #include "rocin/random.h"
 #include "sim/pcie/model/topology.h"
 
-/* maximum time in ns that a thread waits for a condition */
+/* maximum time in ns that a thread waits for a value or a completion */
 static const uint64_t patience_ns = 100 * 1000000ull;
 /* Maximum time in ns to wait for completions at the end of a run. Even a busy machine
  * would not delay them for so long, so they must have been lost.
@@ -134,7 +130,8 @@ static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* ---- Receives that the test's threads post, and receives for the other messages ---- */
+/* ---- Receives that threads of the test post, and receives for messages at the end ----
+ */
 
 static bool is_fed(const struct rn_live *l, unsigned qp)
 {
@@ -172,8 +169,8 @@ static unsigned unused_of(const struct rn_live *l, unsigned qp)
 }
 
 /* Called at the end of a run: posts receives to queue @rq for the messages that still
- * need one. These are the messages for which the test's instructions have posted no
- * receive, and those that end a run.
+ * need one. These are the messages of the test that exceed the receives of its
+ * instructions, and the SEND that ends the run on each QP.
  */
 static int feed_rest(struct rn_live *l, unsigned rq)
 {
@@ -198,8 +195,9 @@ static int feed_rests(struct rn_live *l)
 	return 0;
 }
 
-/* Returns true if a message of this run has waited until the end for a receive that names
- * a buffer. Then the effects of the messages behind it do not belong to a final state.
+/* Returns true if a message of this run has had no receive with a valid buffer until the
+ * end of the run. The effects of that message and of those behind it then come too late
+ * for the final state.
  */
 static bool has_waited(const struct rn_live *l)
 {
@@ -243,8 +241,8 @@ static bool is_missed(const struct rn_live *l, unsigned qp, unsigned cq)
 }
 
 /* Sends the messages that end a run on UC again if *@when has come, because UC does not
- * repeat a lost message. If the message was not lost, the repeated one finds no receive
- * and is dropped.
+ * repeat a lost message. If the first message was not lost, the repeated one finds no
+ * receive, so the responder drops it.
  */
 static int refill_uc(struct rn_live *l, unsigned cq, uint64_t *when)
 {
@@ -314,7 +312,8 @@ static int empty_cq(struct rn_live *l, unsigned cq)
 
 /* Called when this worker has received all messages for which it waits: repeats messages
  * on UC until the other workers have received theirs, because a message to another worker
- * may be lost. If a worker fails, it exits, and its parent process kills the others.
+ * may be lost. A worker that fails exits; the loop then ends, because the parent process
+ * kills the other workers.
  */
 static int feed_others(struct rn_live *l)
 {
@@ -329,8 +328,8 @@ static int feed_others(struct rn_live *l)
 	return 0;
 }
 
-/* Polls the completions of messages on UC that were sent twice, so that they do not
- * disturb the next run.
+/* Polls surplus completions, so that they do not disturb the next run: a message on UC
+ * that was sent twice may have two.
  */
 static int drop_surplus(struct rn_live *l)
 {
@@ -425,8 +424,8 @@ static void read_outcome(const struct rn_live *l, struct rn_litmus_outcome *out)
 	}
 }
 
-/* Returns true if the thread has given up waiting for a value although the value was
- * there in the end.
+/* Returns true if the thread has given up waiting for a value, but the value was there at
+ * the end of the run.
  */
 static bool could_go_on(const struct rn_live *l, unsigned thread)
 {

@@ -19,8 +19,8 @@
 enum {
 	RN_LIVE_MAGIC = 0x524c4956,
 	RN_LIVE_STATES = 256, /* maximum number of different final states */
-	/* Longest time in ns for which TLPs are delayed. It is shorter than the default,
-	 * so that more runs are possible in the same time.
+	/* Longest time in ns for which TLPs are delayed. It is shorter than the default
+	 * of the hierarchy, so that more runs are possible in the same time.
 	 */
 	RN_LIVE_HOLD_NS = 500000,
 };
@@ -45,7 +45,8 @@ struct rn_live_request {
 enum rn_live_status {
 	RN_LIVE_OK,
 	RN_LIVE_CANNOT, /* the test cannot be run here; `why' has the reason */
-	RN_LIVE_FAILED, /* `why' has the reason; rocin-litmus ends then */
+	/* the request has failed: `why' has the reason, and rocin-litmus ends */
+	RN_LIVE_FAILED,
 };
 
 struct rn_live_response {
@@ -55,8 +56,8 @@ struct rn_live_response {
 	uint64_t runs;
 	double seconds;
 	uint32_t states;
-	/* Too many packets were lost, so rocin-litmus ends after this response. It has
-	 * the results of the runs before that.
+	/* Too many packets were lost, so rocin-litmus ends after this response. The
+	 * response has the results of the runs before the failure.
 	 */
 	bool is_last;
 };
@@ -69,11 +70,11 @@ struct rn_live_state {
 };
 
 struct rn_live_step {
-	/* A copy of the step. Its pointer to the name of the rule is not valid in the
-	 * receiving process, so `rule' contains the name.
+	/* A copy of the step. Its pointer @rule is not valid in the receiving process, so
+	 * the next member contains the text.
 	 */
 	struct rn_litmus_step step;
-	/* Name of the rule that the step uses; empty: none. */
+	/* Text of the ordering rule that the step uses; empty: it uses none. */
 	char rule[96];
 };
 

@@ -72,8 +72,8 @@ static struct rn_litmus_step *add_step(struct rn_live_list *list, uint64_t at,
 	return &t->step.step;
 }
 
-/* Returns the agent of the test (its node, and its number there) for which the process
- * uses agent @agent of its hierarchy.
+/* Returns the agent of the test (its node, and its number there) for which agent @agent
+ * of the process's hierarchy stands.
  */
 static struct who who_is(const struct rn_live *l, unsigned agent)
 {
@@ -99,7 +99,7 @@ static struct who requester_of(const struct rn_live *l, const struct rn_pcie_mov
 	struct who who = who_is(l, m->requester);
 
 	/* The CPUs of all nodes are one agent in the hierarchy of the process. So the
-	 * node is taken from the memory that is accessed.
+	 * node of the CPU is taken from the memory that it accesses.
 	 */
 	if (m->requester == RN_AGENT_CPU)
 		who.node = who_is(l, m->target).node;
@@ -126,9 +126,9 @@ static uint16_t queue_of(const struct rn_live *l, unsigned queue)
 	return (uint16_t)(base + who_is(l, agent).agent);
 }
 
-/* Returns the address of location @loc in TLPs. The address of device memory on a NIC is
- * not known here; but that memory is aligned to its size, so the address follows from
- * that in the TLP of @m.
+/* Returns the address of location @loc in TLPs. If the location is in device memory on a
+ * NIC, its address follows from the address in the TLP of @m: that memory is aligned to
+ * its size.
  */
 static uint64_t address_of(const struct rn_live *l, unsigned loc,
 			   const struct rn_pcie_move *m)
@@ -138,8 +138,8 @@ static uint64_t address_of(const struct rn_live *l, unsigned loc,
 	return (m->addr & ~(uint64_t)(RN_LIVE_DM - 1)) + l->map.place[loc].offset;
 }
 
-/* Returns the agent whose memory the TLP of move @m accesses. For a completion, this is
- * the agent from which it comes.
+/* Returns the agent whose memory the TLP of move @m accesses. For a completion (of a
+ * read), this is the agent that sends the completion.
  */
 static unsigned memory_of(const struct rn_pcie_move *m)
 {
@@ -287,8 +287,9 @@ static void add_move(const struct moves *v, uint32_t i)
 		return;
 	s->kind = RN_STEP_MOVE;
 	s->from = queue_of(v->l, m->queue);
-	/* If the move performs a read, the next move with this number is that of its
-	 * completion, which is another TLP.
+	/* A read and its completion have the same number. So if this move performs a
+	 * read, the next move with this number belongs to the completion, which is
+	 * another TLP.
 	 */
 	if (next < v->count && v->move[next].kind == m->kind) {
 		s->to = queue_of(v->l, v->move[next].queue);
@@ -321,8 +322,8 @@ static void add_end(const struct moves *v, uint32_t i)
 						: "takes the bytes");
 }
 
-/* Returns the time at which the wait of a thread ended, if a processor issued this read
- * during that wait for a value. Otherwise returns 0.
+/* Returns 0 unless a processor has issued this read while a thread waited for a value. If
+ * so, returns the time at which that wait ended.
  */
 static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *m)
 {
@@ -345,8 +346,8 @@ static uint64_t end_of_wait(const struct rn_live *l, const struct rn_pcie_move *
 	return 0;
 }
 
-/* Returns true if this read belongs to a wait for a value and is not its last read. There
- * may be many such reads, and they are of no interest.
+/* Returns true if a thread has issued this read to wait for a value, and has repeated it
+ * later. There may be many such reads, and only the last one is of interest.
  */
 static bool is_idle_look(const struct moves *v, const struct rn_pcie_move *m)
 {
@@ -368,7 +369,7 @@ static bool is_marked(const struct moves *v, uint64_t seq)
 	return false;
 }
 
-/* Removes TLPs that were not issued while the threads ran. */
+/* Removes TLPs that were issued before the threads began or after they ended. */
 static void drop_others(struct moves *v)
 {
 	uint32_t kept = 0;
@@ -391,7 +392,7 @@ static void drop_others(struct moves *v)
 }
 
 /* Adds steps for the TLPs of the last run. Does nothing if the test runs in several
- * processes, because their TLPs are not known here.
+ * processes, because only those processes know their TLPs.
  */
 static void add_moves(struct rn_live *l, struct rn_live_list *list)
 {
