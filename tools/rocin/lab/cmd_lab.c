@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_lab.c - `rocin lab`. This file is about the process that the user starts. The lab
- * itself is a child process in its own namespaces; see lab.h.
+/* cmd_lab.c - `rocin lab': the process that the user starts. It parses the options and
+ * makes the lab, a child process in namespaces of its own; see lab.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -135,7 +135,7 @@ static bool parse_value(int key, const char *arg, struct rn_lab_args *args)
 
 /* ----------------------------------------------------- commands to run on the hosts */
 /* An option --on of the command line: hosts, and the command to run on them. It is stored
- * until the number of hosts is known.
+ * until all options are parsed, because the number of hosts is known only then.
  */
 struct on {
 	char *hosts, *argv[4];
@@ -146,8 +146,8 @@ struct parsing {
 	struct rn_lab_command commands[RN_LAB_HOSTS_MAX];
 	struct on on[RN_LAB_HOSTS_MAX];
 	unsigned ons;
-	char *shell[2]; /* argv of the shell; empty: there is no shell */
-	char **program; /* argv of the program; NULL: there is no program */
+	char *shell[2]; /* argv of the shell; empty: no shell was requested */
+	char **program; /* argv of the program behind the options; NULL: there is none */
 };
 
 static struct rn_lab_command *add_command(struct parsing *p, unsigned host, char **argv)
@@ -201,8 +201,8 @@ static void collect_commands(struct parsing *p, struct argp_state *state)
 				  "ib_send_bw --on h2 'ib_send_bw h1'");
 }
 
-/* Stores an option --on: its argument @hosts, and the next argument, which is the
- * command.
+/* Stores an option --on: its argument @hosts, and the next argument of the command line,
+ * which is the command.
  */
 static void note_on(struct parsing *p, char *hosts, struct argp_state *state)
 {
@@ -305,8 +305,8 @@ static void parse_options(int argc, char **argv, struct rn_lab_args *args)
 	args->link.mtu = MTU_DEFAULT;
 	args->link.seed = 1;
 	args->settings.netdevs = RN_LAB_INTERFACE;
-	/* With ARGP_IN_ORDER, options after the name of the program belong to
-	 * that program.
+	/* ARGP_IN_ORDER: options after the name of the program are not parsed, because
+	 * they belong to that program.
 	 */
 	if (rn_argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &p))
 		exit(RN_EXIT_USAGE);
@@ -324,7 +324,7 @@ static void block_signals(sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
-/* Waits for the process of the lab, and passes signals that this process gets on to it.
+/* Waits for the process of the lab, and passes the signals of this process on to the lab.
  * The third signal kills the lab instead. Returns the wait status of the lab.
  */
 static int pass_signals(pid_t lab, const sigset_t *set)
@@ -344,8 +344,8 @@ static int pass_signals(pid_t lab, const sigset_t *set)
 }
 
 /* Makes our process group the foreground group of the terminal again, after the shell of
- * the lab was in the foreground. The lab cannot do that, because our process group has no
- * number in its PID namespace.
+ * the lab was in the foreground. Only this process can do so: its process group has no
+ * number in the PID namespace of the lab.
  */
 static void take_terminal(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_lab_exec.c - `rocin lab-exec`: runs a command on another host of the lab as ssh(1)
- * would, for launchers of parallel programs and for people.
+/* cmd_lab_exec.c - `rocin lab-exec': runs a command on another host of the lab as ssh(1)
+ * would, for users and for programs such as mpirun.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,8 +24,8 @@ enum {
 };
 
 struct exec_args {
-	/* If this process is outside of the lab: process id of the `rocin lab' to whose
-	 * hosts @host belongs. 0: this process is inside the lab.
+	/* If this process is outside of the lab: process id of the `rocin lab' to which
+	 * @host belongs. 0: this process is inside the lab.
 	 */
 	pid_t lab;
 	bool no_input;
@@ -116,8 +116,8 @@ static const struct argp argp = {
 };
 
 /* -------------------------------------------------------- calls from outside of a lab */
-/* Returns the process id of the main process of a lab: the child of `rocin lab' (which
- * has the process id @outside). In its own PID namespace it is process 1.
+/* Returns the process id of the main process of a lab, which is process 1 in its own PID
+ * namespace. It is the child of `rocin lab', which has the process id @outside.
  */
 static pid_t find_lab(pid_t outside)
 {
@@ -151,10 +151,10 @@ static int enter_namespace(pid_t pid, const char *name, int flag)
 	return rc;
 }
 
-/* Enters the namespaces of the lab whose `rocin lab' is process @outside. A process
- * cannot change its own PID namespace, so this makes a child inside. The function returns
- * only in the child, with 0 or -errno; the calling process waits for the child and ends
- * with its status.
+/* Enters the namespaces of the lab that `rocin lab' with process id @outside has made. A
+ * process cannot change its own PID namespace, so the function forks a child into the
+ * namespace of the lab. It returns only in the child, with 0 or -errno; the calling
+ * process waits for the child and ends with its status.
  */
 static int go_inside(pid_t outside)
 {
@@ -201,9 +201,9 @@ static bool is_called(pid_t pid, const char *name)
 	return rn_file_lines(path, compare_line, (void *)name) == 1;
 }
 
-/* Returns the number of hosts of the lab in which this process is, or 0 if it is in none.
- * Counts the keepers (the sleeping process of each host, lab.h), whose process ids are
- * the same in every lab.
+/* Returns the number of hosts of the lab in which this process is, or 0 if this process
+ * is in no lab. Counts the keepers, the sleeping processes of the hosts (lab.h); their
+ * process ids are the same in every lab.
  */
 static unsigned count_hosts(void)
 {
@@ -235,8 +235,8 @@ static int find_host(const char *name, unsigned hosts)
 	return rn_lab_host_number(name, hosts);
 }
 
-/* Joins the words to one command line for a shell, as ssh does. Returns memory that the
- * caller must free, or NULL if there is no memory.
+/* Joins the words to a command line, with spaces between them, as ssh does. Returns
+ * memory that the caller must free, or NULL if there is no memory.
  */
 static char *join_words(char **words)
 {

@@ -34,8 +34,9 @@ enum {
 	OF_HOST = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
 };
 
-/* Works like fork(), but the child is in new namespaces (@flags: CLONE_NEW...). It calls
- * clone(), which is safe here because the program has one thread.
+/* Works like fork(), but the child is in new namespaces (@flags: CLONE_NEW...). The
+ * system call clone() does not prepare libc as fork() does; that is no problem, because
+ * the program has only one thread.
  */
 static pid_t fork_into(int flags)
 {
@@ -52,7 +53,7 @@ pid_t rn_lab_clone(struct rn_lab_user *user)
 		if (pid >= 0 || errno != EPERM)
 			return pid;
 	}
-	/* Set before the fork, so that both processes know it. */
+	/* This is set before the fork, so that it is set in both processes. */
 	user->has_ns = true;
 	return fork_into(OF_HOST | CLONE_NEWPID | CLONE_NEWUSER);
 }
@@ -110,9 +111,9 @@ int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len)
 }
 
 /* ------------------------------------------------------------- namespaces of a host */
-/* Mounts a new /sys on a host, because a /sys shows the interfaces of the network
- * namespace in which it was mounted. If the mount is not permitted, the old /sys stays,
- * and programs still work.
+/* Mounts a new /sys on a host: the old one shows the interfaces of another network
+ * namespace, that in which it was mounted. If the mount is not permitted, the old /sys
+ * stays, and programs still work.
  */
 static void mount_sys(void)
 {
@@ -138,8 +139,8 @@ static void mount_sys(void)
 }
 
 /* Writes @text to the file @name in the host's own directory, and mounts that file over
- * @path. If @path does not exist, no program reads it, so this does nothing. Returns 0 or
- * -errno.
+ * the system file @path. If @path does not exist, the function does nothing, because no
+ * program reads @path. Returns 0 or -errno.
  */
 static int put_over(const char *name, const char *path, const char *text)
 {
@@ -253,9 +254,9 @@ static int enter_namespace(pid_t keeper, const char *what, int flag)
 }
 
 /* Enters the mount namespace of process @keeper, with the root directory of that process
- * and the working directory @dir. Entering makes the top of the namespace the root
- * directory. If the lab was started in a chroot() environment, that is the wrong
- * directory, so this also calls chroot(). Returns 0 or -errno.
+ * and the working directory @dir. setns() makes the top of the mount namespace the root
+ * directory. If the lab was started in a chroot() environment, this is not the root
+ * directory of @keeper, so the function also calls chroot(). Returns 0 or -errno.
  */
 static int join_mounts(pid_t keeper, const char *dir)
 {
@@ -323,7 +324,7 @@ int rn_lab_keep_capabilities(void)
 
 /* -------------------------------------------------- keepers and processes of a host */
 /* What a keeper (the sleeping process of a host) reports to the main process of the lab
- * after a step of its work.
+ * after each step of setting up the host.
  */
 struct report {
 	int rc;
@@ -367,7 +368,7 @@ _Noreturn static void keep(const struct rn_lab_args *args, unsigned host, int so
 	sigset_t all;
 
 	/* All signals are blocked: a program on a host may send a signal to all
-	 * processes, and the keeper must not end then.
+	 * processes, and this must not end the keeper.
 	 */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -483,8 +484,8 @@ static int put_host(const char *name, unsigned host)
 	return setenv(name, text, 1);
 }
 
-/* Extends PATH: before the old value comes the directory of the commands that run
- * programs on other hosts (ssh, rsh), behind it the directory of rocin.
+/* Extends PATH: puts the directory of ssh and rsh (commands that run programs on other
+ * hosts of the lab) at its beginning, and the directory of rocin at its end.
  */
 static int set_path(void)
 {
@@ -577,8 +578,8 @@ int rn_lab_hosts_rules(const struct rn_lab_args *args, char *err, size_t err_len
 enum {
 	SNAPLEN = 65535,
 	BUFFER = 32 << 20,
-	/* Time in ms after which the kernel hands over a block of packets that is not
-	 * full.
+	/* Time in ms after which the kernel hands a block of packets over even if it is
+	 * not full.
 	 */
 	BLOCK_MS = 10,
 	FLUSH_AT = 1 << 16,
@@ -618,7 +619,7 @@ static void flush_capture(struct capture *c)
 static void on_packet(u_char *ctx, const struct pcap_pkthdr *hdr, const u_char *bytes)
 {
 	struct capture *c = (struct capture *)(void *)ctx;
-	/* tv_usec has nanoseconds, as requested from libpcap. */
+	/* tv_usec has nanoseconds, because libpcap was set to this resolution. */
 	const struct rn_pcapng_packet packet = {
 		.time = (uint64_t)hdr->ts.tv_sec * 1000000000 + (uint64_t)hdr->ts.tv_usec,
 		.len = hdr->len,
@@ -687,7 +688,7 @@ _Noreturn static void write_packets(struct capture *c, int signals, bool quiet)
 		poll(p, RN_ARRAY_SIZE(p), -1);
 		take_all(c);
 	}
-	/* At most LAST_LOOKS times, because programs may go on sending. */
+	/* Programs may go on sending, so this loop has a limit. */
 	for (unsigned i = 0; i < LAST_LOOKS && poll(p + 1, 1, 3 * BLOCK_MS) > 0; i++)
 		take_all(c);
 	pcap_stats(c->pcap, &stat);

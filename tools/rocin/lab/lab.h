@@ -12,9 +12,8 @@
  *   [h1: eth0 10.86.0.1, fd86::1, fe80::1] --- br0 of the switch --- [h2: eth0 ...] ...
  *
  * All processes of a lab are in its PID namespace, so the kernel kills them when the lab
- * ends. The lab ends when the process ends that the user has started. The files of a host
- * are in a tmpfs of its own. The files and namespaces of a lab have no names outside of
- * it.
+ * (process 1) ends. The lab ends when `rocin lab' ends. Each host has its files in a
+ * tmpfs of its own. Files and namespaces of a lab have no names outside of it.
  */
 #ifndef RN_LAB_H
 #define RN_LAB_H
@@ -25,14 +24,14 @@
 #include "tools/rocin/run/settings.h"
 
 enum {
-	/* The number of a host is the last byte of its address, so there can be no more
-	 * hosts.
+	/* The number of a host is the last byte of its IP address, which limits the
+	 * number of hosts.
 	 */
 	RN_LAB_HOSTS_MAX = 250,
 	RN_LAB_FIRST_KEEPER = 2,
 	RN_LAB_MTU_MIN = 1280, /* the minimum MTU that IPv6 requires */
 	RN_LAB_MTU_MAX = 65535,
-	/* Exit status after the timeout, the same as that of timeout(1). */
+	/* exit status of `rocin lab' after the timeout, the same as that of timeout(1) */
 	RN_LAB_EXIT_TIMEOUT = 124,
 };
 
@@ -43,9 +42,7 @@ enum {
 /* What the link of each host does to the packets that the host sends. */
 struct rn_lab_link {
 	uint32_t mtu;
-	/* Number of packets in a million that are lost, and (@reorder) that are
-	 * reordered.
-	 */
+	/* How many packets in a million are lost, and how many are reordered. */
 	uint32_t loss, reorder;
 	rn_ns delay;   /* delay in ns; 0: none */
 	uint64_t rate; /* rate limit in bit/s; 0: no limit */
@@ -56,7 +53,7 @@ struct rn_lab_link {
 struct rn_lab_command {
 	unsigned host;	 /* number of the host from 0; the name of host 0 is "h1" */
 	char **argv;	 /* arguments of the program; the array ends with NULL */
-	bool is_awaited; /* later commands start only when this one is ready */
+	bool is_awaited; /* the next command starts only when this one is ready */
 	bool is_shell;	 /* the command is interactive and gets the terminal */
 };
 
@@ -77,9 +74,8 @@ struct rn_lab_args {
 };
 
 /* ------------------------------------------------------------ namespaces of the lab */
-/* Functions that make, set up and enter the namespaces of a lab; see namespaces(7). All
- * but rn_lab_clone() return 0, or -errno with an error text in @err, unless their
- * comments say otherwise.
+/* Functions that make, set up and enter the namespaces of a lab; see namespaces(7). If no
+ * comment says otherwise, they return 0, or -errno with an error text in @err.
  */
 
 /* Directories in the tmpfs of each host. The runtime directory of rocind is in that
@@ -93,8 +89,8 @@ struct rn_lab_args {
 struct rn_lab_user {
 	uid_t uid;
 	gid_t gid;
-	/* The lab has a user namespace, because without one the user may not make the
-	 * other namespaces.
+	/* True: the lab has a user namespace. It needs one unless the user is privileged,
+	 * to make the other namespaces.
 	 */
 	bool has_ns;
 };
@@ -107,12 +103,13 @@ struct rn_lab_user {
  */
 pid_t rn_lab_clone(struct rn_lab_user *user);
 
-/* Maps the user ids and mounts /proc. The child of rn_lab_clone() must call this first.
+/* Maps the user ids and mounts /proc. The child of rn_lab_clone() must call this before
+ * any other function.
  */
 int rn_lab_settle(const struct rn_lab_user *user, char *err, size_t err_len);
 
-/* Returns the process id of the keeper of @host (its sleeping process), as processes in
- * the lab see it.
+/* Returns the process id that the keeper of @host (its sleeping process) has in the PID
+ * namespace of the lab.
  */
 pid_t rn_lab_keeper_pid(unsigned host);
 
@@ -123,8 +120,8 @@ pid_t rn_lab_keeper_pid(unsigned host);
 int rn_lab_keep_capabilities(void);
 
 /* Runs the lab until all commands have ended. The caller is the process that
- * rn_lab_clone() has made. @lifeline: a pipe that is closed when the process outside of
- * the lab ends. Returns the exit status.
+ * rn_lab_clone() has made. @lifeline: read end of a pipe. Its other end is closed when
+ * `rocin lab', the process outside, ends. Returns the exit status.
  */
 int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 		int lifeline);
@@ -148,7 +145,7 @@ struct rn_lab_stream {
 void rn_lab_stream_open(struct rn_lab_stream *s, int from, int to, const char *prefix);
 
 /* Reads what the program has written so far, and writes its complete lines to s->to.
- * Returns 0, or -errno of writing, such as -EPIPE.
+ * Returns 0, or -errno if the lines could not be written, such as -EPIPE.
  */
 int rn_lab_stream_read(struct rn_lab_stream *s);
 
@@ -162,9 +159,11 @@ struct rn_lab_program {
 	const struct rn_lab_command *command;
 	pid_t pid; /* process id and process group; 0: not started */
 	bool has_ended;
-	int status; /* exit status; after a signal, 128 plus its number, as in a shell */
+	/* exit status; for a program that a signal has killed, 128 + signal number */
+	int status;
 	rn_ns begin, end;
-	/* number of TCP sockets that listened on its host before it was started */
+	/* number of TCP sockets that listened on the host before the program was started
+	 */
 	unsigned listeners;
 	struct rn_lab_stream out, err;
 };
@@ -214,11 +213,12 @@ int rn_lab_capture_stop(pid_t pid);
 
 /* ---- The network: a switch (bridge), and a link to each host ---- */
 
-/* What gives a link the properties in rn_lab_link. */
+/* Means that give a link its properties (struct rn_lab_link). */
 enum {
 	RN_LAB_BY_NETEM = 1 << 0, /* netem emulates delay, loss, reordering and rate */
 	RN_LAB_BY_TBF = 1 << 1,	  /* tbf limits the rate */
-	/* fault rules in the RDMA devices of the host implement all but the rate */
+	/* fault rules in the RDMA devices of the host emulate delay, loss and reordering
+	 */
 	RN_LAB_BY_RULES = 1 << 2,
 };
 
@@ -236,14 +236,14 @@ int rn_lab_net_open(struct nl_sock **nl);
 int rn_lab_switch_make(struct nl_sock *nl, const struct rn_lab_link *link, char *err,
 		       size_t err_len);
 
-/* Makes a link from the switch to @host. @keeper: process id of the host's keeper, which
- * holds its network namespace.
+/* Makes a link from the switch to @host. @keeper: process id of the host's keeper, in
+ * whose network namespace the host's end of the link is placed.
  */
 int rn_lab_cable_make(struct nl_sock *nl, const struct rn_lab_link *link, unsigned host,
 		      pid_t keeper, char *err, size_t err_len);
 
-/* Turns off those features of IPv6 that would change addresses later. Must be called in a
- * new network namespace, before it has interfaces.
+/* Turns off features of IPv6 that would change addresses by themselves. Must be called in
+ * a new network namespace, before it has interfaces.
  */
 void rn_lab_net_prepare(bool has_ipv6);
 
@@ -272,7 +272,7 @@ int rn_lab_host_number(const char *name, unsigned hosts);
  */
 int rn_lab_link_text(const struct rn_lab_link *link, char *text, size_t len);
 
-/* Return a netlink message that installs a queueing discipline on interface @index. */
+/* Return netlink messages that install a queueing discipline on interface @index. */
 struct nl_msg *rn_lab_netem_msg(int index, const struct rn_lab_link *link);
 struct nl_msg *rn_lab_tbf_msg(int index, const struct rn_lab_link *link);
 

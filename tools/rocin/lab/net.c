@@ -63,8 +63,8 @@ static void put_text(struct nl_msg *m, int type, const char *text)
 	put_attribute(m, type, text, strlen(text) + 1);
 }
 
-/* Begins a nested attribute, which nla_nest_end() ends. nla_nest_start() would set the
- * flag NLA_F_NESTED, which ip(8) and tc(8) do not set.
+/* Begins a nested attribute, which nla_nest_end() ends. Replaces nla_nest_start(), which
+ * sets the flag NLA_F_NESTED; ip(8) and tc(8) do not set this flag in these requests.
  */
 static struct nlattr *begin_nested(struct nl_msg *m, int type)
 {
@@ -111,8 +111,9 @@ int rn_lab_net_open(struct nl_sock **nl)
 }
 
 /* --------------------------------------------------- loss, delay and rate of a link */
-/* The properties of a link (loss, delay, rate) in three forms: options of queueing
- * disciplines (tc-netem(8), tc-tbf(8)), rules of rocin-fault(5), and text.
+/* Functions that convert the properties of a link (loss, delay, rate) to three forms:
+ * options of queueing disciplines (tc-netem(8), tc-tbf(8)), rules of rocin-fault(5), and
+ * text.
  */
 
 enum {
@@ -124,9 +125,8 @@ enum {
 	TBF_BURST_MIN = 16 << 10,
 	/* maximum number of bytes in the queue, as in a large switch */
 	TBF_QUEUE = 4 << 20,
-	/* Delay in us of a link that is to reorder packets and has no delay. netem
-	 * reorders by sending some packets without the delay of the others, so it needs
-	 * one.
+	/* Delay in us that a link gets if it reorders packets and has no delay: netem
+	 * reorders by sending some packets without the delay of the others.
 	 */
 	REORDER_DELAY_US = 100,
 };
@@ -308,13 +308,14 @@ int rn_lab_host_number(const char *name, unsigned hosts)
 /* --------------------------------------------------------- interfaces and addresses */
 enum {
 	CARRIER_WAIT_MS = 10000,
-	LOOPBACK = 1, /* the first interface of every network namespace */
+	/* index of the loopback interface, the first one of every network namespace */
+	LOOPBACK = 1,
 };
 
 #define BRIDGE "br0"
 
-/* Writes a sysctl of this network namespace. Ignores errors, because the lab works
- * without any of these settings.
+/* Writes a sysctl of this network namespace. Ignores errors, because the lab also works
+ * without these settings.
  */
 static void write_setting(const char *path, const char *value)
 {
@@ -365,7 +366,7 @@ static int make_bridge(struct nl_sock *nl, uint32_t mtu)
 	data = begin_nested(m, IFLA_INFO_DATA);
 	put_u32(m, IFLA_BR_FORWARD_DELAY, 0);
 	/* Turns multicast snooping off, so that all ports get all multicast packets:
-	 * snooping needs a querier, and there is none.
+	 * snooping needs a querier, and this network has none.
 	 */
 	put_attribute(m, IFLA_BR_MCAST_SNOOPING, "", 1);
 	nla_nest_end(m, data);
@@ -454,8 +455,8 @@ static int add_address(struct nl_sock *nl, int index, int family, const void *ad
 	return send_message(nl, m);
 }
 
-/* Adds a route for multicast packets, which gives them an interface: programs that join a
- * group rarely name one.
+/* Adds a route for multicast packets: programs that join a group rarely name an
+ * interface, and the route chooses it.
  */
 static int add_group_route(struct nl_sock *nl, int index)
 {
@@ -490,7 +491,7 @@ static int add_addresses(struct nl_sock *nl, int index, unsigned host)
 	return rc == -EAFNOSUPPORT || rc == -EOPNOTSUPP || rc == -EACCES ? 0 : rc;
 }
 
-/* Waits until the kernel reports a carrier, as packets cannot pass before. */
+/* Waits until the kernel reports a carrier; before, no packet can pass. */
 static int await_carrier(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

@@ -249,7 +249,7 @@ static double seconds(rn_ns time)
 	return (double)time / 1e9;
 }
 
-/* Reports in one line how the programs have ended. @failed: the first program that has
+/* Prints in one line how the programs have ended. @failed: the first program that has
  * failed, or NULL if none has.
  */
 static void report_end(const struct rn_lab_args *args, const struct rn_lab_program *all,
@@ -326,8 +326,9 @@ static int report_json(const struct rn_lab_args *args, const struct rn_lab_progr
 /* ------------------------------------------------------------------- the main loop */
 enum {
 	TURN_MS = 10, /* interval in ms at which to check whether a program is ready */
-	GRACE_S = 3,  /* seconds that programs have for ending after a signal */
-	SIGNALS = 0,  /* indices in the array of descriptors that are polled */
+	/* seconds after which programs are killed that got a signal to end */
+	GRACE_S = 3,
+	SIGNALS = 0, /* indices in the array of descriptors that are polled */
 	LIFELINE = 1,
 	STREAMS = 2,
 };
@@ -340,13 +341,13 @@ struct lab {
 	unsigned by;
 	pid_t capture; /* process id of the capture process; 0: none */
 	int signals, lifeline;
-	/* @begin: start of the lab. @timeout: when the time limit of the user is over.
-	 * @grace: when programs are killed that were told to end; RN_NEVER: none were
-	 * told.
+	/* @begin: time at which the lab began. @timeout: time at which the user's time
+	 * limit is reached. @grace: time at which programs are killed that got a signal
+	 * to end; RN_NEVER: none got one.
 	 */
 	rn_ns begin, timeout, grace;
-	/* Exit status after a signal or after the time limit. 0: the exit status is that
-	 * of a program.
+	/* Exit status of the lab after a signal or after the time limit. 0: the lab takes
+	 * the exit status of a program.
 	 */
 	int status;
 	bool is_over, is_alone;
@@ -354,7 +355,9 @@ struct lab {
 };
 
 /* ------------------------------------------------------------------------ programs */
-/* Sends the signal @sig to all programs, and sets the time until which they must end. */
+/* Sends the signal @sig to all programs, and sets the time at which those that have not
+ * ended are killed.
+ */
 static void end_all(struct lab *lab, int sig)
 {
 	lab->is_over = true;
@@ -376,8 +379,8 @@ static void note_end(struct lab *lab, struct rn_lab_program *p, int wait_status)
 		end_all(lab, SIGTERM);
 }
 
-/* Reaps all processes that have ended. Processes that programs have left running are
- * among them, because this is process 1 of the namespace.
+/* Reaps all processes that have ended. Among them are processes that programs have left
+ * running: this process is process 1 of the namespace, so it is their parent.
  */
 static void reap(struct lab *lab)
 {
@@ -393,8 +396,8 @@ static void reap(struct lab *lab)
 	}
 }
 
-/* Starts the programs whose turn it is, in their order. Returns true while the next one
- * must wait until the one before it is ready.
+/* Starts programs, in their order. Returns true while the next program must wait until
+ * the one before it is ready.
  */
 static bool start_due(struct lab *lab)
 {
@@ -430,7 +433,9 @@ static void take_signal(struct lab *lab)
 			print_note(lab->args, "told twice: what still runs is killed");
 			lab->grace = 0;
 		}
-		/* With --keep, a signal after the end of all programs is no failure. */
+		/* With --keep, a signal that comes after all programs have ended is no
+		 * failure.
+		 */
 		if (lab->ended < lab->count || !lab->args->keep)
 			lab->status = 128 + sig;
 		end_all(lab, sig);
@@ -559,8 +564,8 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Turns off GSO if packets are dropped, reordered or captured at the switch: a
- * super-packet would be treated as one packet there.
+/* Turns off GSO if packets are dropped, reordered or captured at the switch: the switch
+ * would treat a super-packet as one packet.
  */
 static void choose_packets(const struct lab *lab)
 {
@@ -630,9 +635,9 @@ int rn_lab_main(const struct rn_lab_args *args, const struct rn_lab_user *user,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "rocin lab");
-	/* The lab gets a process group of its own, so that Ctrl-C does not reach it
-	 * directly, but only by the process outside, which passes signals on. Otherwise
-	 * each Ctrl-C would come twice, and the second one kills.
+	/* The lab gets a process group of its own, so that the terminal does not send the
+	 * signal of Ctrl-C to it: the process outside passes that signal on. Otherwise
+	 * each Ctrl-C would come twice, and the second signal kills programs.
 	 */
 	setpgid(0, 0);
 	lab.signals = open_signals();

@@ -74,8 +74,8 @@ static const struct argp argp = {
 	       "reported, and so is a variable that nothing reads.",
 };
 
-/* All ROCIN_* variables that Rocin reads. Values are parsed where they are used (most of
- * them in provider/settings/settings.h); rocin(7) describes them.
+/* All ROCIN_* variables that Rocin reads. The code that uses a variable parses its value
+ * (for most of them, provider/settings/settings.h); rocin(7) describes the values.
  */
 /* clang-format off */
 static const struct variable {
@@ -153,7 +153,7 @@ static void find_rocind(struct finding *f)
 		snprintf(f->value, sizeof(f->value), "none: %.400s", err);
 }
 
-/* Finds out how large a receive buffer the kernel grants to a socket if it is set up in
+/* Finds out how large a receive buffer the kernel grants to a socket that requests it in
  * the same way as a socket of rocind (rocind/net/group.c).
  */
 static void find_rcvbuf(struct finding *f)
@@ -166,7 +166,7 @@ static void find_rcvbuf(struct finding *f)
 		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
 		size = 0;
-	size /= 2; /* the kernel reports twice the size */
+	size /= 2; /* the kernel reports twice the size that it grants */
 	if (size < RCVBUF_WISH)
 		f->source = "kernel";
 	snprintf(f->value, sizeof(f->value), "%dK", size / 1024);
@@ -270,7 +270,7 @@ static bool check_all(void)
 	return is_good;
 }
 
-/* prefix of the variables that `rocin lab` sets for programs */
+/* prefix of the variables that `rocin lab' sets for the programs on its hosts */
 #define OF_LAB "ROCIN_LAB_"
 
 static bool is_known(const char *name, size_t len)
@@ -330,16 +330,16 @@ static int print(const struct config_args *args)
 
 /**
  * take_environment() - Replace the environment of this process by that of another one
- * @pid:	The other process; /proc/PID/environ must be readable. It has the
- *	variables that the process was started with, not those set since.
+ * @pid:	The other process; /proc/PID/environ must be readable. This file has the
+ *	variables with which the process was started, without later changes.
  * @err:	Out on failure: error text
  *
  * The old environment is lost; the memory of the new one is never freed.
  *
  * Threads: no other thread may run.
  *
- * Return: 0; -errno of open(), and the environment is unchanged; -EIO, and the
- *	environment has a part of the new one.
+ * Return: 0; -errno of open(), after which the environment is unchanged; -EIO, after
+ *	which the environment has only some of the new variables.
  */
 static int take_environment(pid_t pid, char *err, size_t err_len)
 {
@@ -358,7 +358,7 @@ static int take_environment(pid_t pid, char *err, size_t err_len)
 	}
 	clearenv();
 	while (getdelim(&text, &size, '\0', f) > 0) {
-		/* putenv() with a string without '=' would remove a variable. */
+		/* A string without '=' is skipped: putenv() would remove a variable. */
 		if (!strchr(text, '='))
 			continue;
 		putenv(text);

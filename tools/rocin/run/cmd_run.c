@@ -76,8 +76,8 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Called if LD_PRELOAD does not work in the whole program. Warns if the user has asked
- * for checks of the program: without the warning, it would seem to have no mistakes.
+/* Called if LD_PRELOAD does not work in the whole program. Warns if the user has turned
+ * the sanitizer on, because the sanitizer finds no mistakes in such a program.
  */
 static void say_unwatched(const char *text)
 {
@@ -93,8 +93,8 @@ static void say_unwatched(const char *text)
 		rn_complain("%s; nothing of it is validated", text);
 }
 
-/* Refuses a program that could run, but in which LD_PRELOAD does not work, so that it
- * would not find the devices.
+/* Refuses a program that can run, but would not find the devices, because LD_PRELOAD does
+ * not work in it.
  */
 static int check_program(const struct run_args *args)
 {
@@ -125,16 +125,17 @@ int rn_cmd_run(int argc, char **argv)
 	char err[512];
 	int status;
 
-	/* With ARGP_IN_ORDER, options after the name of the program belong to
-	 * that program.
+	/* ARGP_IN_ORDER: options after the name of the program are not parsed, because
+	 * they belong to that program.
 	 */
 	if (rn_argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &args))
 		return RN_EXIT_USAGE;
 	status = check_program(&args);
 	if (status)
 		return status;
-	/* If the size of files is limited, a write beyond the limit must fail with an
-	 * error, which is reported, and must not end the program by SIGXFSZ.
+	/* If the user has limited the size of files, a write beyond the limit raises
+	 * SIGXFSZ. The signal must not end this process; the write then fails with an
+	 * error, which is reported.
 	 */
 	file_limit = signal(SIGXFSZ, SIG_IGN);
 	status = rn_run_settings_apply(&args.settings, &launch, err, sizeof(err));
@@ -158,8 +159,8 @@ int rn_cmd_run(int argc, char **argv)
 }
 
 /* ------------------------------------------------------------------------- rocin env */
-/* `rocin env' prints variables for shells, and for launchers that make the
- * environment themselves.
+/* `rocin env' prints variables in a format for shells, or for programs that make the
+ * environment of others themselves.
  */
 
 /* How a format writes NAME=VALUE. */

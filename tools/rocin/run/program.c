@@ -13,7 +13,7 @@
 #include "tools/rocin/common/launch.h"
 
 /* ---------------------------------------------------------------- reading ELF files */
-/* What an ELF file says about the effect of LD_PRELOAD. */
+/* What an ELF file tells about the effect of LD_PRELOAD. */
 
 enum {
 	LOADER_MAX = 256
@@ -21,15 +21,15 @@ enum {
 
 struct elf {
 	bool is_elf;
-	/* The file is for another word size than this program (32 or 64 bits). The
-	 * members below are not valid then.
+	/* The file has another word size (32 or 64 bits) than this program. The members
+	 * below are then not valid.
 	 */
 	bool is_other_class;
 	uint16_t machine; /* EM_* constant in the ELF header; 0: unknown */
 	/* the program was made by the Go compiler, with or without cgo */
 	bool is_go;
 	/* Path of the dynamic loader. Empty: the program has no loader, so LD_PRELOAD has
-	 * no effect on it.
+	 * no effect.
 	 */
 	char loader[LOADER_MAX];
 };
@@ -157,8 +157,8 @@ enum {
 	SCRIPTS_MAX = 5
 };
 
-/* Programs that start other programs with a new environment, and how to run these under
- * rocin.
+/* Programs that start other programs with a new environment. @remedy: how to run those
+ * other programs under rocin.
  */
 static const struct {
 	const char *name, *remedy;
@@ -240,7 +240,8 @@ static enum rn_program_fault file_fault(const char *path)
 		return RN_PROGRAM_SETUID;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return RN_PROGRAM_OK; /* the file may be executed but not read */
+		/* the program may be executable but not readable, so it is not refused */
+		return RN_PROGRAM_OK;
 	fault = elf_fault(fd);
 	close(fd);
 	return fault;
@@ -263,7 +264,7 @@ static const char *drops_env_remedy(const char *path)
 	"but "                                                                         \
 	"cannot open them"
 
-/* Texts that follow the file name of a program in messages. */
+/* Sentences for messages; the file name of the program is their subject. */
 static const char *const sentences[] = {
 	[RN_PROGRAM_NOT_EXECUTABLE] = "cannot be executed",
 	[RN_PROGRAM_SETUID] = "is set-user-ID, set-group-ID or has file capabilities, so "
@@ -321,8 +322,8 @@ static bool is_script(const char *path)
 }
 
 /* Checks the interpreter of the script @path. The interpreter may itself be a script, up
- * to the depth that the kernel allows. Returns what is wrong with an interpreter, with an
- * error text in @text; or RN_PROGRAM_OK.
+ * to the depth that the kernel allows. Returns RN_PROGRAM_OK, or what is wrong with an
+ * interpreter, with an error text in @text.
  */
 static enum rn_program_fault script_fault(const char *path, char *text, size_t text_len)
 {
@@ -373,7 +374,7 @@ enum rn_program_fault rn_program_check(const char *program, char *path, size_t p
 		return RN_PROGRAM_DROPS_ENV;
 	}
 	fault = file_fault(path);
-	/* The set-user-ID bits of a script have no effect. */
+	/* The set-user-ID bit of a script has no effect, so it is ignored. */
 	if (fault == RN_PROGRAM_OK || (fault == RN_PROGRAM_SETUID && is_script(path)))
 		return script_fault(path, text, text_len);
 	snprintf(text, text_len, "%s %s", path, sentences[fault]);

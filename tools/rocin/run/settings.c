@@ -20,7 +20,9 @@
 #include "transport/io/host/clock.h"
 #include "transport/io/host/log.h"
 
-/* Options that only set an environment variable, which is read by the plugin. */
+/* Options that only set an environment variable, which the plugin (the verbs provider)
+ * reads.
+ */
 enum {
 	OPT_PCAP = 0x100,
 	OPT_FAULT,
@@ -220,10 +222,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp rn_run_settings_argp = { .options = options, .parser = parse_option };
 
-/* Sets ROCIN_PCIE to the knobs (settings of the PCIe model) as text. If the variable
- * named a file, the program might not be able to read it: it may run in another
- * directory, and a pipe can be read only once. Returns 0, or -ENOMEM with an error text
- * in @err.
+/* Sets ROCIN_PCIE to the knobs (settings of the PCIe model) as text. ROCIN_PCIE may have
+ * been the name of a file, which the program might not be able to read: the program may
+ * change its directory, and a pipe can be read only once. Returns 0, or -ENOMEM with an
+ * error text in @err.
  */
 static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 {
@@ -236,9 +238,9 @@ static int hand_on(const struct rn_pcie_knobs *knobs, char *err, size_t err_len)
 	return -ENOMEM;
 }
 
-/* Checks ROCIN_PCIE and the rules about device memory, because with a wrong one every
- * device of the program would fail to open. Sets *@parsed to the knobs, the settings of
- * the PCIe model.
+/* Checks ROCIN_PCIE and the rules about device memory, because with a wrong value the
+ * program could open no device. Sets *@parsed to the knobs, the settings of the PCIe
+ * model.
  */
 static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
 {
@@ -262,7 +264,7 @@ static int check_pcie(struct rn_pcie_knobs *parsed, char *err, size_t err_len)
  */
 #define DEFAULT_MACHINE "typical,gpu.ordering=none,driver=adversarial"
 
-/* Checks the file of suppressions @path; "": there is none. */
+/* Checks the file of suppressions @path. If @path is empty, there is no file to check. */
 static int check_suppressions(const char *path, char *err, size_t err_len)
 {
 	static struct rn_suppress suppress;
@@ -272,7 +274,7 @@ static int check_suppressions(const char *path, char *err, size_t err_len)
 }
 
 /* Checks that the sanitizer, if it is on, has PCIe settings with which data is delayed;
- * without them it would find nothing.
+ * without such settings it would find no mistakes.
  */
 static int check_sanitize(char *err, size_t err_len)
 {
@@ -316,8 +318,8 @@ static int check_validate(char *err, size_t err_len)
 	return rc;
 }
 
-/* Checks the factor for timeouts, because with a wrong one every device of the program
- * would fail to open.
+/* Checks the factor for timeouts, because with a wrong value the program could open no
+ * device.
  */
 static int check_timeout_scale(char *err, size_t err_len)
 {
@@ -326,9 +328,7 @@ static int check_timeout_scale(char *err, size_t err_len)
 	return rn_timeout_scale_read(&scale, err, err_len);
 }
 
-/* Checks ROCIN_AS, because with a wrong name every device of the program would fail to
- * open.
- */
+/* Checks ROCIN_AS, because with a wrong name the program could open no device. */
 static int check_persona(char *err, size_t err_len)
 {
 	const struct rnp_persona *persona;
@@ -344,7 +344,8 @@ static int check_log(char *err, size_t err_len)
 	return spec && *spec ? rn_log_check(spec, err, err_len) : 0;
 }
 
-/* Checks that the recording can be written. Otherwise the program would run without one.
+/* Checks that the recording can be written; otherwise the program would run and record
+ * nothing.
  */
 static int check_record(char *err, size_t err_len)
 {

@@ -9,15 +9,15 @@
 #include "tools/rocin/common/launch.h"
 
 struct rn_run_settings {
-	/* value for ROCIN_NETDEVS; NULL: the value in the environment, if any, stays */
+	/* value for ROCIN_NETDEVS; NULL: ROCIN_NETDEVS is not changed */
 	const char *netdevs;
 	/* Programs find the stand-ins of the CUDA libraries (--gpu). */
 	bool has_gpus;
 };
 
-/* Parser for options. The parser of a command lists it as a child, with a struct
- * rn_run_settings as its input. Each option but --netdev sets its environment variable
- * when it is parsed.
+/* Parser for options. The argp parser of a command has it as a child, whose input is a
+ * struct rn_run_settings. Each option but --netdev sets its environment variable when it
+ * is parsed.
  */
 extern const struct argp rn_run_settings_argp;
 

@@ -24,7 +24,7 @@ struct sim_args {
 	bool trace, whole, json, hashes, connections;
 	const char *file, *replay;
 	uint64_t until; /* number of calls to replay; 0: all */
-	/* Options of --incast. senders is 0 if the user has not given --incast. */
+	/* Options of --incast. Member senders is 0 if the user has not given --incast. */
 	struct rn_sim_incast incast;
 	struct rn_sim_fat_tree fat_tree;
 };
@@ -201,8 +201,8 @@ static void report_failure(struct rn_world *w, const struct sim_args *args,
 	}
 }
 
-/* The command that repeats the run. on_abort() prints it if an assertion of the transport
- * ends the program.
+/* The command that repeats the run. If an assertion of the transport fails, it ends the
+ * program, and on_abort() prints this command.
  */
 static char last_words[128];
 

@@ -19,8 +19,8 @@
 
 enum {
 	/* Maximum loss in packets per million, on each of up to six links between two
-	 * hosts. With a much higher loss, a request could fail by chance although it is
-	 * sent again several times, and that would be no error of the transport.
+	 * hosts. With a much higher loss, all transmissions of a request could be lost by
+	 * chance, and the request would fail without an error of the transport.
 	 */
 	LOSS_MAX = 10000,
 	FLAPS_MAX = 10000,

@@ -19,7 +19,7 @@
  */
 
 enum {
-	COLUMN = 480, /* width in which a run is drawn */
+	COLUMN = 480, /* width in pixels of the drawing of a run */
 	LEFT = 64,    /* width of the numbers beside the axis */
 	RIGHT = 12,
 	PLOT = COLUMN - LEFT - RIGHT,
@@ -32,11 +32,11 @@ enum {
 	GAP = 34,
 	FOOT = 40,
 	HEIGHT = TOP + RATES + GAP + QUEUE + FOOT,
-	STEPS = 4, /* number of grid intervals */
+	STEPS = 4, /* number of intervals between grid lines */
 };
 
-/* A column of the picture, which shows one run: the rates above the length of the queue.
- * The runs (without and with congestion control) are side by side.
+/* One of the columns of the picture. Each shows a run: the rates above the length of the
+ * queue. The runs without and with congestion control are side by side.
  */
 struct column {
 	const char *title;

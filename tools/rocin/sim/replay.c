@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* replay.c - `rocin sim --replay FILE': plays a recording of a device's inputs and
- * outputs again in virtual time, and compares.
+/* replay.c - `rocin sim --replay FILE': gives the recorded inputs of a device to the
+ * transport again, in virtual time, and compares its outputs with the recorded ones.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -183,7 +183,9 @@ static int replay(const struct rn_sim_replay *args, const uint8_t *data, size_t 
 	if (!args->json && rn_rec_get_header(data, len, &h) > 0)
 		print_header(&h);
 	if (args->trace)
-		/* With line buffering, a failed assertion loses no line of the trace. */
+		/* Standard output gets line buffering, so that no line of the trace is
+		 * lost if an assertion ends the program.
+		 */
 		setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, on_abort);
 	rn_progress_begin(&r.progress, !args->trace);

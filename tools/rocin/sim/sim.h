@@ -14,8 +14,8 @@
 #include "sim/fabric/incast.h"
 
 /* --------------------------------------------------------------- rocin sim --incast */
-/* Options of `rocin sim --incast': several senders share a link, without and with
- * congestion control.
+/* Options of `rocin sim --incast': several senders share a link, in one run without and
+ * in one with congestion control.
  */
 
 struct rn_sim_incast {
@@ -64,8 +64,8 @@ enum {
 	RN_OPT_PFC,
 };
 
-/* Parses an option of `rocin sim --topology' in the way of an argp parser. Must also be
- * called with ARGP_KEY_END.
+/* Parser function for the options of `rocin sim --topology', as argp calls it for each
+ * option. Must also be called with ARGP_KEY_END.
  */
 error_t rn_sim_fat_tree_parse(struct rn_sim_fat_tree *args, int key, char *arg,
 			      struct argp_state *state);
@@ -82,8 +82,8 @@ struct rn_sim_replay {
 	bool trace, json;
 };
 
-/* Replays the recording. Returns 0 if the transport has done the same as when it was
- * recorded, else RN_EXIT_FAILURE.
+/* Replays the recording. Returns 0 if the outputs of the transport are the recorded ones,
+ * otherwise RN_EXIT_FAILURE.
  */
 int rn_sim_replay(const struct rn_sim_replay *args);
 
