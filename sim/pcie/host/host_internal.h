@@ -134,8 +134,8 @@ struct rn_host {
 	/* reads that are postponed; used by host_access.c only */
 	struct rn_host_postponed late_reads;
 
-	/* How the hierarchy reaches memory of real GPUs; NULL: none is registered.
-	 * Belongs to host_memory.c.
+	/* How the hierarchy reaches memory of real GPUs; NULL: none is registered. Used
+	 * by host_memory.c only.
 	 */
 	struct rn_cuda_nic *cuda;
 

@@ -107,9 +107,10 @@ static const char *const names[CALL_COUNT] = { CALLS(NAME) };
 static _Atomic(void *) behind[CALL_COUNT];
 
 /* Finds the newest version of a function among the libraries that @where names. If a
- * function has several versions, dlsym() may find the oldest one, and before glibc 2.3.2
- * condition variables had another layout. ThreadSanitizer's own functions have no
- * version, and must see each call.
+ * function has several versions, dlsym() may find the oldest one; the oldest versions of
+ * the functions for condition variables use a layout from before glibc 2.3.2. Under
+ * ThreadSanitizer, its own wrappers must be found, so that it sees each call. These have
+ * no version.
  */
 static void *find_newest(void *where, const char *name)
 {
