@@ -258,7 +258,7 @@ static const char *drops_env_remedy(const char *path)
 	return NULL;
 }
 
-/* What is left for a program that LD_PRELOAD does not reach. */
+/* Text for programs that LD_PRELOAD does not reach: what --reach=all offers them. */
 #define SHOWN                                                                          \
 	"with rocin run --reach=all it finds the devices and their counters in /sys, " \
 	"but "                                                                         \
