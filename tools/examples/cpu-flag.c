@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cpu-flag.c - the GPU reads a flag in host memory, and this read makes sure that the
- * NIC's writes have arrived.
+/* cpu-flag.c - a kernel on the GPU reads a flag in host memory, and this read makes sure
+ * that the NIC's writes to GPU memory have arrived.
  *
  * The CPU has polled the completion of the NIC. Without --mended, the kernel does not
  * read over PCIe before it uses the data: it waits for a time that "was always long
- * enough", and the CPU tells it that the time is over. With --mended, the kernel reads a
- * flag in host memory; the completion of this read arrives after the data, over the same
- * link.
+ * enough", and the CPU tells it that this time is over. With --mended, the kernel reads a
+ * flag in host memory; the completion of this read follows the data over the same link,
+ * so it arrives after the data.
  */
 #include <rocin/gpu.h>
 #include <semaphore.h>

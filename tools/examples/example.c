@@ -154,8 +154,8 @@ void example_poll(struct example *e, unsigned qp)
 	example_need(n == 1 && wc.status == IBV_WC_SUCCESS, "a completion");
 }
 
-/* Prints the verdict and ends the program by _exit(), without cleaning up. It does not
- * matter whether PCIe writes that the simulation still delays ever arrive.
+/* Prints the verdict and ends the program by _exit(), without cleaning up. PCIe writes
+ * that the simulation still delays are lost; they do not matter any more.
  */
 void example_end(bool is_right, const char *fmt, ...)
 {

@@ -53,13 +53,16 @@ struct example_request {
 };
 void example_post(struct example *e, unsigned qp, struct example_request request);
 
-/* Posts a receive, for a SEND (@mr) or for an immediate (@mr NULL). */
+/* Posts a receive on queue pair @qp: for a SEND, whose data goes to @mr; or, if @mr is
+ * NULL, for a WRITE WITH IMMEDIATE.
+ */
 void example_post_recv(struct example *e, unsigned qp, struct ibv_mr *mr, uint32_t len);
 
-/* Polls until the next completion of @qp comes, which must be a success. */
+/* Polls the CQ of queue pair @qp until its next completion, which must be a success. */
 void example_poll(struct example *e, unsigned qp);
 
-/* Prints a line such as these and ends the program, with status 0 if @is_right, else 1:
+/* Prints a line such as one of the following, and ends the program, with exit status 0 if
+ * @is_right is true, otherwise 1:
  *
  * 	verdict: right - the kernel read all 4096 new bytes
  * 	verdict: wrong - ...
@@ -99,8 +102,8 @@ struct rn_gpu_buffer;
 struct rn_storage_file;
 void example_gpu_memory(struct rn_gpu_buffer *buffer);
 
-/* Waits until the kernels of the GPU have ended. Prints how many of the bytes they have
- * found to be new, and ends the program: with success if all of them were.
+/* Waits until the kernels of the GPU have ended. Prints how many new bytes they have
+ * found, and ends the program, with success if all bytes were new.
  */
 void example_end_kernel(const struct rn_gpu_buffer *buffer,
 			const struct example_kernel *kernel) __attribute__((noreturn));

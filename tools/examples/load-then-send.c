@@ -2,9 +2,10 @@
 /* load-then-send.c - reads a file into GPU memory, then WRITEs that buffer to a peer.
  *
  * Drive, NIC and GPU are below different root ports. When the drive reports completion,
- * the NIC's read of the buffer can overtake the drive's data, and then the peer gets the
- * old content of the buffer. With --mended, the file is read by a stream of the storage
- * library, and the program posts the WRITE after it has synchronized with the stream.
+ * the data of the drive may still be on its way to the GPU. If the NIC's read of the
+ * buffer arrives before it, the peer gets the old content of the buffer. With --mended,
+ * the file is read by a stream of the storage library, and the program posts the WRITE
+ * after it has synchronized with the stream.
  */
 #include <rocin/gpu.h>
 #include <rocin/storage.h>

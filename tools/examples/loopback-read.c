@@ -2,10 +2,10 @@
 /* loopback-read.c - makes received data visible to the GPU by a READ through the NIC that
  * received them, as NCCL does.
  *
- * NIC and GPU are below different root ports, so the flush call of the CPU takes another
- * route than the data. With --mended, the receiver READs one byte of the GPU's buffer
- * through a QP of the same NIC that is connected to itself. This read pushes the data
- * before it.
+ * NIC and GPU are below different root ports, so a flush by the CPU takes another route
+ * than the data and does not push it. With --mended, the receiver READs one byte of the
+ * GPU's buffer through a QP of the same NIC that is connected to itself. This read pushes
+ * the data before it.
  */
 #include <rocin/gpu.h>
 #include <string.h>

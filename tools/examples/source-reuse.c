@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* source-reuse.c - when may the program write to the source buffer of a WRITE again?
  *
- * Without --mended, it writes right after ibv_post_send(); with --mended, after the
- * completion.
+ * Without --mended, the program writes to it right after ibv_post_send(); with --mended,
+ * after the completion of the WRITE.
  */
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *
  * The number of the mutant is the value of the environment variable ROCIN_MUTANT, or the
  * content of the file RN_MUTANT_CHOSEN, which also reaches processes that are started
- * with a clean environment (rocind); 0 is the unchanged code. If the file
+ * with an empty environment, such as rocind. 0 selects the unchanged code. If the file
  * RN_MUTANT_REACHED is not empty, its byte N is set when the code of mutant N runs.
  *
  * Each linked object has its own variables. This header includes no other and declares no
@@ -59,8 +59,9 @@ static inline unsigned rn_mutant_number(const char *text)
 	return n;
 }
 
-/* Each source file adds a call of this constructor to the linked object. So the
- * constructor runs several times, each time with the same result.
+/* The definition is weak, so a linked object has it once. But each source file adds an
+ * entry for it to the list of constructors, so it may run several times, each time with
+ * the same result.
  */
 __attribute__((weak, visibility("hidden"), constructor(101))) void rn_mutant_start(void)
 {

@@ -94,10 +94,10 @@ static int help_of(const char *name)
 	return c ? run_command(c, 2, argv) : RN_EXIT_USAGE;
 }
 
-/* Returns true if @name, under which rocin was started, is that of a remote shell. MPI
- * launchers start commands on other hosts by a program such as ssh. On the hosts of a lab
- * (`rocin lab'), a link with such a name leads to rocin, which then runs `rocin
- * lab-exec'.
+/* Returns true if @name, under which rocin was started, is the name of a remote shell.
+ * MPI launchers start commands on other hosts by such a program, for instance ssh. On the
+ * hosts of a lab (`rocin lab'), a link with that name leads to rocin, which then runs
+ * `rocin lab-exec'.
  */
 static bool is_lab_agent(const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lines.h - the lines that rocin-tour prints for `rocin tour' at a stop (a step of the
- * tour), and the excerpt of the C source of the stop that the tour shows.
+/* lines.h - the lines by which rocin-tour reports to `rocin tour' what happens at a stop
+ * (a step of the tour), and the excerpt of the stop's C source that the tour shows.
  *
  * Words of a line are separated by single spaces:
  *

@@ -14,9 +14,9 @@
 enum {
 	SECONDS_MAX = 60, /* time limit of a stop */
 	TIMEOUT = 20,	  /* code of the local ACK timeout: 4.3 s */
-	/* Code of 537 ms, for the stop `lost'. If the timeout were much longer, the stop
-	 * would not show a timeout: the device would notice the loss earlier by other
-	 * means, and send again.
+	/* Code of 537 ms, for the stop `lost'. With a much longer timeout, the device
+	 * would find out by other means that the packet was lost, and send it again
+	 * before the timeout that the stop shows.
 	 */
 	TIMEOUT_LOST = 15,
 };
@@ -30,7 +30,9 @@ static const struct {
 	{ "lost", tour_lost },	       { "gpu", tour_gpu },
 };
 
-/* Sets one option "KEY=VALUE" of the command line. `rocin tour' has checked the value. */
+/* Parses one argument "KEY=VALUE" of the command line. `rocin tour' has already checked
+ * the value.
+ */
 static void set_option(struct tour *t, const char *word)
 {
 	const struct {

@@ -259,8 +259,8 @@ void tour_await(const char *what)
 
 /* -------------------------------------------------------------------- recorded TLPs */
 /* Reads both clocks at the same instant: CLOCK_REALTIME between two readings of
- * CLOCK_MONOTONIC. Does this several times, and uses the readings with the shortest
- * interval, in which the thread was not interrupted.
+ * CLOCK_MONOTONIC. Does this several times, and uses the shortest interval, in which the
+ * thread was most likely not interrupted.
  */
 static void tell_begin(void)
 {

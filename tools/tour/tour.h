@@ -48,7 +48,7 @@ struct tour {
 	uint8_t timeout; /* code of the local ACK timeout */
 };
 
-/* Ends the program with a message about @what unless @ok. */
+/* Ends the program with a message about @what if @ok is false. */
 void tour_need(bool ok, const char *what);
 
 /* Opens both devices and connects their QPs. */
@@ -81,7 +81,7 @@ void tour_poll(const struct end *e);
  */
 void tour_look_for_none(const struct end *e);
 
-/* Waits until `rocin tour` has seen the packet that @what names. */
+/* Waits until `rocin tour' reports that the packet @what was seen on the wire. */
 void tour_await(const char *what);
 
 /* Functions that run the steps of the tour ("stops"), one function per step. */

@@ -22,7 +22,9 @@ bool rn_read_number(const char *text, uint64_t least, uint64_t most, uint64_t *n
 	unsigned long long n;
 	char *end;
 
-	/* strtoull() would accept signs, spaces and a lone "0x". */
+	/* Such texts are refused here, because strtoull() accepts signs, spaces and a
+	 * lone "0x".
+	 */
 	if (!is_digit(*text) || (is_hex && !strpbrk(text + 2, "0123456789abcdefABCDEF")))
 		return false;
 	errno = 0;
@@ -38,7 +40,7 @@ bool rn_read_seconds(const char *text, double least, double most, double *second
 	char *end;
 	double s;
 
-	/* strtod() would accept "inf" and "nan". */
+	/* Such texts are refused here, because strtod() accepts "inf" and "nan". */
 	if (!is_digit(*text) && *text != '.')
 		return false;
 	s = strtod(text, &end);
@@ -97,8 +99,8 @@ static void list_option(const struct argp_option *o, const struct argp_option *m
 
 static void list_table(const struct argp_option *table)
 {
-	/* the last option that is no alias; the aliases after it have its help and
-	 * argument
+	/* the last option that is no alias; the aliases that follow it have the same help
+	 * and argument
 	 */
 	const struct argp_option *main = table;
 
@@ -113,7 +115,7 @@ static void list_table(const struct argp_option *table)
 /* Lists the options of @argp and of the parsers that are its children. */
 static void list_options(const struct argp *argp)
 {
-	/* parsers whose tables are not listed yet */
+	/* argp parsers whose option tables are not listed yet */
 	const struct argp *left[8] = { argp };
 	size_t count = 1;
 

@@ -10,8 +10,7 @@
 
 /* Must be called in a child process. Makes the kernel kill the child when its parent
  * ends. @parent: process id of the parent, from getpid() before the fork. If the parent
- * has ended before this call, the kernel would not kill the child, so the child exits
- * here.
+ * has already ended, the kernel will not kill the child, so this function ends it.
  */
 static inline void rn_end_with_parent(pid_t parent)
 {

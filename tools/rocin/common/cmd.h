@@ -13,7 +13,7 @@
 enum {
 	RN_EXIT_FAILURE = 1, /* the command did not succeed */
 	RN_EXIT_USAGE = 64,  /* EX_USAGE: wrong arguments */
-	/* the program exists, but LD_PRELOAD would not work in it */
+	/* the program exists, but LD_PRELOAD does not work in it */
 	RN_EXIT_CANNOT_RUN = 126,
 	RN_EXIT_NOT_FOUND = 127, /* the program to run does not exist */
 };
@@ -22,7 +22,7 @@ enum {
 struct rn_command {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	/* description in --help; NULL: the command is hidden, that is not listed */
+	/* description in --help; NULL: --help does not list the command */
 	const char *help;
 };
 
@@ -33,7 +33,7 @@ struct rn_command {
 int rn_cmd_completion(int argc, char **argv, const struct rn_command *commands,
 		      size_t count);
 
-/* Functions that run a command each. argv[0] is "rocin NAME"; they return the exit
+/* Each of these functions runs a command. argv[0] is "rocin NAME". They return the exit
  * status.
  */
 int rn_cmd_run(int argc, char **argv);
@@ -70,8 +70,8 @@ int rn_cmd_lab_exec(int argc, char **argv);
  */
 int rn_cmd_probe(int argc, char **argv);
 
-/* Returns true if @arg is an option of those with which Wireshark first calls an extcap
- * program.
+/* Returns true if @arg is one of the options with which Wireshark calls an extcap
+ * program: `rocin' was then started by Wireshark.
  */
 bool rn_is_extcap(const char *arg);
 

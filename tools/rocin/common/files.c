@@ -7,13 +7,14 @@
 #include <string.h>
 
 enum {
-	/* first size of the buffer in bytes; doubled while the file is longer */
+	/* initial size of the buffer in bytes, which is doubled while the file is longer
+	 */
 	FIRST_ROOM = 1 << 16,
 };
 
-/* Reads all of @from into memory that it allocates, and appends a NUL. Sets *@bytes to
- * the memory, which the caller must free. Returns the number of bytes without the NUL; or
- * -errno (-EFBIG: more than @max bytes).
+/* Reads @from to its end into newly allocated memory, and appends a NUL. Sets *@bytes to
+ * this memory, which the caller must free. Returns the number of bytes without the NUL,
+ * or -errno (-EFBIG: there are more than @max bytes).
  */
 static ssize_t read_all(FILE *from, size_t max, char **bytes)
 {

@@ -42,8 +42,9 @@ typedef int (*rn_file_line)(void *ctx, char *line, unsigned number);
  */
 int rn_file_lines(const char *path, rn_file_line line, void *ctx);
 
-/* rn_file_write() creates the file @path, and calls @print to write it; @print returns 0
- * or -errno. Returns 0 or -errno, also if closing the file fails.
+/* rn_file_write() creates the file @path, and calls @print to write its content. @print
+ * returns 0 or -errno. rn_file_write() returns 0, or -errno if writing or closing the
+ * file fails.
  */
 typedef int (*rn_file_print)(FILE *to, const void *what);
 int rn_file_write(const char *path, rn_file_print print, const void *what);

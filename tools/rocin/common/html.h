@@ -10,8 +10,8 @@
 #include "rocin/types.h"
 
 /* Writes the head of a page, with the common style and the title, which is also the
- * headline. @styles: further style sheets, the last element is NULL; or NULL. The head is
- * well-formed XML.
+ * headline. @styles: array of further style sheets, which ends with NULL. @styles itself
+ * may be NULL. The head is well-formed XML.
  */
 void rn_html_begin(FILE *to, const char *title, const char *const *styles);
 void rn_html_end(FILE *to);
@@ -83,7 +83,9 @@ void rn_svg_text(FILE *to, const char *look, double x, double y, const char *anc
 void rn_svg_text_with_title(FILE *to, const char *look, double x, double y,
 			    const char *text, const char *title);
 
-/* Writes a text in two parts: @text, and @second in the style of notes (class 'n'). */
+/* Writes a text in two parts: @text, and behind it @second in the style of notes (class
+ * 'n').
+ */
 void rn_svg_text_in_two(FILE *to, const char *look, double x, double y, const char *text,
 			const char *second);
 

@@ -32,7 +32,7 @@ static int own_path(char *path, size_t len)
 	return 0;
 }
 
-/* Writes the directory of this program to @path, of PATH_MAX bytes. */
+/* Writes the directory of this program to @path, which has PATH_MAX bytes. */
 static int own_directory(char *path, char *err, size_t err_len)
 {
 	char *slash;
@@ -116,8 +116,8 @@ static bool listed(const char *list, const char *item, char separator)
 	return false;
 }
 
-/* Adds @item to the list that the environment variable @name has, unless it is in there.
- * @first: before the other elements; false: behind them.
+/* Adds @item to the list in the environment variable @name, unless the list has it
+ * already. @first: true adds it before the other elements, false behind them.
  */
 static int add_to_list(const char *name, const char *item, char separator, bool first)
 {
@@ -155,8 +155,9 @@ int rn_launch_setenv(const struct rn_launch *l, const char *netdevs, char *err,
 			 l->cuda, strerror(-rc));
 		return rc;
 	}
-	/* Our libraries are appended to LD_PRELOAD, because the runtime of a compiler's
-	 * sanitizer must be first, and our libraries work in any place.
+	/* Our libraries are appended to LD_PRELOAD, because the runtime library of a
+	 * compiler's sanitizer must be its first entry, while our libraries work at any
+	 * position.
 	 */
 	if (add_to_list("LD_PRELOAD", l->preload, ':', false) ||
 	    (closes_pages && add_to_list("LD_PRELOAD", l->gpu, ':', false)) ||

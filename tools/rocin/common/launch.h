@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* launch.h - sets up the environment in which a program finds the Rocin devices, and
- *finds the tests that are installed with rocin.
+ * finds the tests that are installed with rocin.
  *
  * LD_PRELOAD		librocin-kernel.so, after any libraries that are there; with
  *			ROCIN_PCIE_DEVICE, ROCIN_SANITIZE=all or the knob hold=event also
@@ -93,7 +93,7 @@ enum rn_program_fault {
 	RN_PROGRAM_DROPS_ENV,
 	/* the program is a script whose interpreter does not exist */
 	RN_PROGRAM_NO_INTERPRETER,
-	/* With each of the following results, LD_PRELOAD affects only a part of the
+	/* If the result is one of the following, LD_PRELOAD affects only a part of the
 	 * program. In a Go program it affects only the calls of its C libraries.
 	 */
 	RN_PROGRAM_GO,

@@ -5,7 +5,7 @@
 
 #include "completion.h"
 
-/* Bash also splits the words of a line at '=', so that --cc=o is three words. */
+/* Bash splits the words of a line also at '=', so that "--cc=o" is three words. */
 static const char frame[] =
 	"_rocin() {\n"
 	"	local cur=${COMP_WORDS[COMP_CWORD]} option='' command=${COMP_WORDS[1]:-} "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cmd_completion.c - `rocin completion SHELL': asks each command of rocin for its options
- * (--list-options), and prints a completion script for the shell. So the options are
- * listed nowhere but in the argp tables of the commands.
+ * (--list-options), and prints a completion script for the shell. So only the argp tables
+ * of the commands list options.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,10 @@
 #include "tools/rocin/common/files.h"
 
 enum {
-	LIST_MAX = 1 << 16, /* bytes of the list of options of a command; run has 4000 */
+	/* maximum size in bytes of a command's list of options; that of `rocin run' has
+	 * 4000
+	 */
+	LIST_MAX = 1 << 16,
 };
 
 static const struct {

@@ -9,23 +9,28 @@
 #include <stddef.h>
 
 enum {
-	RN_COMPLETION_OPTIONS_MAX = 64, /* of a command; bench has the most, 33 */
+	/* maximum number of options of a command; `rocin bench' has most, 33 */
+	RN_COMPLETION_OPTIONS_MAX = 64,
 };
 
 /* An option of a command. The texts are parts of rn_command_line.text. */
 struct rn_option_line {
-	const char *name;   /* without dashes; "": it has a letter only */
-	const char *letter; /* one character; "": it has none */
-	const char *arg;    /* name of its argument, or values between '|'; "": none */
+	const char *name;   /* name without dashes; "": the option has only a letter */
+	const char *letter; /* letter of the option; "": it has none */
+	/* name of the option's argument, or its values between '|'; "": no argument */
+	const char *arg;
 	const char *help;
-	bool is_optional; /* the argument may be left out */
+	bool is_optional; /* the argument of the option may be left out */
 };
 
 /* A command that `rocin --help' lists. */
 struct rn_command_line {
 	const char *name, *help;
-	bool runs_program; /* its arguments are a program and the program's arguments */
-	char *text; /* what the command has listed, cut into strings; to be freed */
+	/* the arguments of the command are a program and the program's own arguments */
+	bool runs_program;
+	/* list of options that the command has printed, cut into strings; must be freed
+	 */
+	char *text;
 	size_t options;
 	struct rn_option_line option[RN_COMPLETION_OPTIONS_MAX];
 };
@@ -35,9 +40,9 @@ void rn_completion_bash(const struct rn_command_line *commands, size_t count);
 void rn_completion_zsh(const struct rn_command_line *commands, size_t count);
 void rn_completion_fish(const struct rn_command_line *commands, size_t count);
 
-/* Prints the values that the name of an argument lists, each with a space behind it: "off
- * on " for "off|on" and for "off|on[:RATE]". Prints nothing if the name lists none, such
- * as FILE.
+/* Prints the values that the name of an argument contains, each followed by a space: "off
+ * on " for "off|on" and for "off|on[:RATE]". Prints nothing if the name contains no '|',
+ * such as FILE.
  */
 void rn_completion_values(const char *arg);
 

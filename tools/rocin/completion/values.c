@@ -15,7 +15,9 @@ void rn_completion_values(const char *arg)
 	while (*arg) {
 		size_t len = strcspn(arg, "|"), word = strcspn(arg, "|[:");
 
-		/* a word in capitals is no value, but names one: RATE, FILE */
+		/* a word in capitals, such as RATE or FILE, stands for a value and is not
+		 * one itself
+		 */
 		if (word && !isupper((unsigned char)*arg))
 			printf("%.*s ", (int)word, arg);
 		arg += len + (arg[len] == '|');

@@ -5,8 +5,8 @@
 
 #include "completion.h"
 
-/* Prints a text inside a word in single quotes. Characters that occur in @special get a
- * backslash.
+/* Prints a text as a part of a word in single quotes. Characters that occur in @special
+ * get a backslash.
  */
 static void print_quoted(const char *text, const char *special)
 {
@@ -40,8 +40,8 @@ static void print_spec(const char *dashes, const char *name,
 {
 	bool is_long = dashes[1] != '\0';
 
-	/* How the argument follows: "=-" means only behind a '='; "=" means there or as
-	 * the next word.
+	/* Where zsh expects the argument. "=-": in the same word, after a '='. "=": in
+	 * the same word or in the next one.
 	 */
 	printf("			'*%s%s%s[", dashes, name,
 	       !*o->arg || !is_long ? ""

@@ -95,7 +95,7 @@ static void check_devices(struct doctor *d)
 	}
 }
 
-/* Reports what one line of the output of `rocin probe` says. */
+/* Reports the result that one line of the output of `rocin probe' contains. */
 static void judge_probe_line(struct doctor *d, char *line, unsigned *ours)
 {
 	char *text = strchr(line, ' ');
@@ -247,8 +247,8 @@ static void check_rocind(struct doctor *d)
 	rn_rocind_close(r);
 }
 
-/* Reports active fault rules (`rocin fault'): if they were forgotten, the network seems
- * to be broken.
+/* Reports active fault rules (`rocin fault'), because a user who has forgotten them would
+ * think that the network is broken.
  */
 static void check_faults(struct doctor *d)
 {
@@ -307,8 +307,8 @@ static void check_raw_packets(struct doctor *d)
 			       strerror(errno));
 }
 
-/* Checks that memfd_create() is permitted, by which rocind makes the shared memory of
- * local wires; rocind would run in the same sandbox.
+/* Checks that memfd_create() is permitted, because rocind needs it for the shared memory
+ * of local wires, and would run in the same sandbox as this process.
  */
 static void check_local_wires(struct doctor *d)
 {
@@ -343,7 +343,7 @@ static void check_cpu(struct doctor *d)
 	char err[512];
 
 	if (rnp_settings_read(&s, err, sizeof(err)))
-		return; /* check_environment() says why */
+		return; /* check_environment() reports the reason */
 	rn_doctor_find(d, GOOD, "vector instructions: level %s%s", rn_cpu_name(s.cpu),
 		       s.cpu < rn_cpu_best() ? " (ROCIN_CPU); this processor has more"
 					     : "");

@@ -29,9 +29,9 @@ static struct {
 	int (*destroy_qp)(struct ibv_qp *qp);
 } verbs;
 
-/* Stores a function of libibverbs in the struct @verbs. The pointer is written as a void
- * *: ISO C does not allow converting the result of dlsym() to a function pointer, but
- * POSIX requires that this works.
+/* Stores a function of libibverbs in the struct @verbs. Writes the pointer as if the
+ * member were a void *, because ISO C does not allow converting the result of dlsym() to
+ * a function pointer. POSIX guarantees that this works.
  */
 #define LOAD(lib, name) (*(void **)&verbs.name = dlsym(lib, "ibv_" #name))
 

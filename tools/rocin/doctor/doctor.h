@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* doctor.h - what the checks of `rocin doctor` share. */
+/* doctor.h - declarations shared by the checks of `rocin doctor'. */
 #ifndef ROCIN_DOCTOR_H
 #define ROCIN_DOCTOR_H
 
@@ -14,7 +14,8 @@ struct doctor {
 	bool prepared;
 	bool is_partly_reached; /* LD_PRELOAD affects only a part of the program */
 	unsigned faults;
-	/* all findings, if they are to be printed as JSON; NULL: they are printed at once
+	/* all findings, if they are to be printed as JSON at the end; NULL: each finding
+	 * is printed at once
 	 */
 	struct json_t *json;
 };
@@ -25,11 +26,11 @@ enum finding {
 	FAULT
 };
 
-/* Prints the result of a check, or keeps it for JSON. */
+/* Prints the result of a check. With --json, stores it instead, until all are printed. */
 void rn_doctor_find(struct doctor *d, enum finding f, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Asks the peer at @d->peer, if there is one (peer.c). */
+/* Asks the peer at @d->peer (peer.c). Does nothing if @d->peer is NULL. */
 void rn_doctor_check_peer(struct doctor *d);
 
 #endif /* ROCIN_DOCTOR_H */

@@ -7,7 +7,9 @@
 #include "doctor.h"
 
 enum {
-	/* Bytes of a finding in JSON, enough for the longest with two paths in it. */
+	/* Maximum size of a finding in JSON, in bytes: enough for the longest text with
+	 * two paths in it.
+	 */
 	TEXT_MAX = 3 * 4096,
 };
 
@@ -28,7 +30,7 @@ void rn_doctor_find(struct doctor *d, enum finding f, const char *fmt, ...)
 		va_start(ap, fmt);
 		(void)vsnprintf(text, sizeof(text), fmt, ap);
 		va_end(ap);
-		/* Paths may have any bytes, but JSON is UTF-8. */
+		/* JSON must be UTF-8, but a path may have any bytes. */
 		for (char *c = text; *c; c++)
 			if (*c & 0x80)
 				*c = '?';

@@ -2,10 +2,11 @@
 /* peer.c - `rocin doctor --peer`: finds out whether packets reach a device at another
  * host and come back, and compares that host with this one.
  *
- * A plain socket finds out whether somebody refuses packets by ICMP, since the kernel
- * tells only connected sockets. Then the rocind there is asked (rocin/peer_info.h), from
- * port 4791 to port 4791, as packets of programs go, so that a firewall treats both
- * alike. For that this process takes a slot of the device here, as a program does.
+ * First a connected UDP socket finds out whether a host refuses packets by ICMP, because
+ * the kernel reports ICMP errors only on connected sockets. Then this process asks the
+ * rocind of the other host (rocin/peer_info.h). The question goes from port 4791 to port
+ * 4791 as the packets of programs do, so that a firewall treats both alike. For that,
+ * this process takes a slot of the local device, as a program does.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,15 +35,15 @@
 
 /* ------------------------------------------------------- refusals by ICMP */
 enum {
-	/* Longest time in ms to wait for an ICMP error. It is longer than a round trip.
-	 */
+	/* Maximum time in ms to wait for an ICMP error: more than a round trip. */
 	WAIT_MS = 500,
 	/* Number of datagrams that are sent. It is more than one, because hosts limit the
 	 * rate of ICMP errors.
 	 */
 	PROBES = 2,
-	/* Clocks that are further apart, in ms, make captures of two hosts hard to
-	 * compare: this is about the time of a retransmission.
+	/* Difference of the clocks of both hosts in ms from which it is reported: about
+	 * the time of a retransmission. With a greater one, captures of the two hosts are
+	 * hard to compare.
 	 */
 	CLOCKS_APART_MS = 20,
 };
@@ -55,8 +56,8 @@ static void explain(struct doctor *d, int err)
 		       meaning ? meaning : strerror(err));
 }
 
-/* Sends empty datagrams to the port to which @fd is connected. Returns the errno value
- * that belongs to the ICMP error that has come back, or 0 if none has.
+/* Sends empty datagrams to the port to which @fd is connected. Returns the errno value of
+ * the ICMP error that has come back, or 0 if none has come.
  */
 static int probe_port(int fd)
 {
@@ -77,7 +78,9 @@ static int probe_port(int fd)
 	return 0;
 }
 
-/* Returns the errno value of the ICMP error that packets to @to bring back, or 0. */
+/* Sends packets to @to. Returns the errno value of the ICMP error that has come back, or
+ * 0.
+ */
 static int find_refusal(const struct addrinfo *to)
 {
 	int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -91,11 +94,13 @@ static int find_refusal(const struct addrinfo *to)
 
 /* ------------------------------------------------------- questions to the peer's rocind
  */
-/* The device here whose packets reach the peer, and the sockets of its slot. */
+/* The local device from which questions are sent to the peer's rocind, and the sockets of
+ * the slot that this process has taken.
+ */
 struct asker {
 	struct rn_rocind *rocind;
 	struct rn_udp *udp;
-	uint32_t qpn; /* a QPN of our slot, to which answers come */
+	uint32_t qpn; /* a QPN of this slot, to which answers come */
 	struct rn_flow flow;
 	uint32_t gid_idx;
 	uint64_t stats[RN_STAT_COUNT];
@@ -116,7 +121,9 @@ static bool has_gid(const struct rn_netdev *dev, const struct rn_gid *gid, uint3
 	return false;
 }
 
-/* Finds an address of the same family as @gid. */
+/* Finds an address of the device that has the same IP version as @gid and, like @gid, is
+ * link-local or not. Sets *@idx to its index.
+ */
 static bool has_family(const struct rn_netdev *dev, const struct rn_gid *gid,
 		       uint32_t *idx)
 {
@@ -127,7 +134,7 @@ static bool has_family(const struct rn_netdev *dev, const struct rn_gid *gid,
 	return false;
 }
 
-/* Finds out from which address of this host packets to @to leave. */
+/* Finds out which source address the kernel chooses for packets to @to. */
 static bool find_source(const struct addrinfo *to, struct rn_flow *flow)
 {
 	int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -143,8 +150,9 @@ static bool find_source(const struct addrinfo *to, struct rn_flow *flow)
 	return ok;
 }
 
-/* Chooses the device and its address from which the question leaves. An address of this
- * host is reached from any other of it. Returns NULL if there is none.
+/* Chooses the device that sends the question, and its source address: the one whose
+ * packets reach the peer. If the peer is this host, any device will do, because the own
+ * addresses can be reached from all of them. Returns NULL if there is no device.
  */
 static const struct rn_netdev *choose_device(const struct doctor *d,
 					     const struct addrinfo *to, struct asker *a)
@@ -166,7 +174,7 @@ static const struct rn_netdev *choose_device(const struct doctor *d,
 	return NULL;
 }
 
-/* Takes a slot of the device, as a program would. Returns 0, or -errno with an error text
+/* Takes a slot of the device, as a program does. Returns 0, or -errno with an error text
  * in @err.
  */
 static int open_asker(struct asker *a, const struct rn_netdev *dev, char *err,
@@ -221,7 +229,7 @@ static void send_ask(struct asker *a, uint64_t tid, uint32_t len)
 	memset(a->pkt, 0, sizeof(a->pkt));
 	rn_peer_ask_emit(a->pkt + RN_GSI_MAD_AT, tid);
 	rn_gsi_seal_long(&a->gsi, &flow, a->qpn, RN_QPN_GSI, a->pkt, len);
-	/* One that cannot be sent is lost, and asked again. */
+	/* If the packet cannot be sent, it is lost, and the question is repeated. */
 	(void)net->ops->transmit(net->ctx, &one);
 }
 
@@ -264,7 +272,7 @@ static void ask(struct asker *a, struct rn_question *q)
 	}
 }
 
-/* ---------------------------------------------------------------- what the answers say
+/* ---------------------------------------------------------------- reports of the answers
  */
 static void report_silence(struct doctor *d, const struct rn_question *q)
 {
@@ -312,7 +320,9 @@ static void report_mtu(struct doctor *d, const struct rn_question *q,
 			       d->peer, there);
 }
 
-/* The peer has answered once, and then no more, not even a short question. */
+/* Reports that the peer has answered the first question and no later one, not even the
+ * control question.
+ */
 static void report_end(struct doctor *d)
 {
 	rn_doctor_find(d, FAULT,

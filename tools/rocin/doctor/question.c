@@ -3,20 +3,21 @@
 #include "question.h"
 
 enum {
-	/* Times that the short question is asked. A second passes until silence counts as
-	 * such, which is more than any round trip that RDMA is used over.
+	/* How often the short question is sent before the peer counts as silent. This
+	 * takes a second, which is longer than any round trip between hosts that use
+	 * RDMA.
 	 */
 	SHORT_TRIES = 4,
-	/* A question of a path MTU is asked thrice: a path that loses one packet in ten
-	 * would otherwise seem to be too narrow in one case of ten.
+	/* How often a question of the length of a path MTU is sent. If it were sent only
+	 * once, a path that loses one packet in ten would often seem to be too narrow.
 	 */
 	LONG_TRIES = 3,
 	MTU_MIN = 256,
 };
 
 #define SHORT_WAIT RN_MSEC(250)
-/* Time to wait for the answer to a long question: the round trip of the short one is
- * known, and the rest is for a host that is busy.
+/* Time to wait for the answer to a long question. The short question has shown the round
+ * trip time; the rest is for a busy host.
  */
 #define LONG_WAIT(q) (4 * (q)->round_trip + RN_MSEC(100))
 
@@ -28,8 +29,8 @@ void rn_question_init(struct rn_question *q, uint64_t tid, uint32_t mtu,
 	};
 }
 
-/* Goes on to the question of path MTU @mtu, or, if no path MTU is as small, to the
- * control question.
+/* Turns to the next question, which is as long as packets of the path MTU @mtu. If no
+ * path MTU is as small as @mtu, turns to the control question.
  */
 static void turn_to(struct rn_question *q, uint32_t mtu, rn_ns now)
 {
@@ -40,7 +41,7 @@ static void turn_to(struct rn_question *q, uint32_t mtu, rn_ns now)
 	q->due = now;
 }
 
-/* The question was asked as often as it may be, and nobody has answered. */
+/* Called when the question was sent as often as is permitted, and no answer has come. */
 static void note_silence(struct rn_question *q, rn_ns now)
 {
 	if (q->mtu) {
@@ -67,8 +68,9 @@ uint32_t rn_question_ask(struct rn_question *q, rn_ns now, int64_t ms)
 	return q->mtu ? rn_peer_ask_len(q->mtu) : RN_PEER_ASK_MIN;
 }
 
-/* The short question is answered. The answer was made at a moment between the first
- * question and now, and its time is rounded down to a ms, as are those here.
+/* Called when the short question has been answered. The peer has read its clock at a time
+ * between the first transmission of the question and now; all of these times are rounded
+ * down to ms.
  */
 static void hear_first(struct rn_question *q, rn_ns now, int64_t ms)
 {

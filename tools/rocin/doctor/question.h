@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* question.h - decides what `rocin doctor --peer` asks next, how long it waits, and what
- * follows from the answers (rocin/peer_info.h). No I/O: times and answers go in.
+/* question.h - the questions of `rocin doctor --peer' to another host: which is asked
+ * next, how long to wait, and what follows from the answers (rocin/peer_info.h). Does no
+ * I/O: the caller passes times and answers to it.
  *
- * First a short question is asked, several times if need be. If Rocin answers, questions
- * follow that are as long as the packets of a path MTU, from that of the device here
- * down, until one of them is answered. If none is, the short question is asked again as a
- * control: its answer proves that the peer still runs, so that the path is too narrow.
+ * First a short question is sent, several times if no answer comes. If a rocind answers,
+ * questions follow that are as long as packets of a path MTU: first the path MTU of the
+ * local device, then smaller ones, until one of the questions is answered. If none is
+ * answered, the short question is sent again as a control question. An answer to it shows
+ * that the peer still runs, so the path MTUs were too large.
  */
 #ifndef ROCIN_QUESTION_H
 #define ROCIN_QUESTION_H
@@ -14,44 +16,51 @@
 #include "rocin/types.h"
 
 struct rn_question {
-	/* @mtu is the path MTU that is tried; 0: the short question; @tid: the ID by
-	 * which its answer is known; @tries: how often it was asked
+	/* @mtu: path MTU that is tried; 0: the short question. @tid: transaction ID of
+	 * the question and of its answer. @tries: how often the question was sent.
 	 */
 	uint32_t mtu;
 	uint64_t tid;
 	unsigned tries;
-	bool is_control;   /* the short question is asked for the second time */
-	unsigned patience; /* factor of all times for which answers are awaited */
-	rn_ns asked_at;	   /* when the question was first asked */
+	bool is_control;   /* the question is the control question */
+	unsigned patience; /* factor for all waiting times */
+	rn_ns asked_at;	   /* time at which the question was first sent */
 	int64_t asked_ms;
-	rn_ns due; /* when something has to be done next; RN_NEVER: it is over */
+	/* time of the next call of rn_question_ask(); RN_NEVER: there are no more
+	 * questions
+	 */
+	rn_ns due;
 	/* ---- Results ---- */
-	enum rn_peer_answer answer; /* RN_PEER_NO_ANSWER: silence */
+	enum rn_peer_answer answer; /* RN_PEER_NO_ANSWER: the peer is silent */
 	struct rn_peer_info info;   /* valid with RN_PEER_ANSWERS */
-	rn_ns round_trip;	    /* of the short question, at most */
-	/* By how many ms the clock of the peer is ahead, and by how many ms that may be
-	 * wrong.
+	/* upper limit of the round trip time of the short question */
+	rn_ns round_trip;
+	/* How many ms the clock of the peer is ahead of the local clock, and the maximum
+	 * error of this value.
 	 */
 	int64_t clock_ms, clock_error_ms;
-	uint32_t mtu_here;    /* path MTU of the device here */
-	uint32_t mtu_through; /* path MTU whose packets get through; 0: none known */
-	bool is_damaged;      /* an answer came with a wrong ICRC */
-	bool fell_silent;     /* the control question was not answered */
+	uint32_t mtu_here; /* path MTU of the local device */
+	/* path MTU whose packets arrive; 0: no such path MTU is known */
+	uint32_t mtu_through;
+	bool is_damaged;  /* an answer came with a wrong ICRC */
+	bool fell_silent; /* the control question was not answered */
 };
 
-/* @tid: a number that nobody else can guess. @mtu: path MTU of the device here.
- * @patience: 1, or more if hosts or networks are slow.
+/* @tid: a number that nobody else can guess. @mtu: path MTU of the local device.
+ * @patience: factor for all waiting times: 1, or more if hosts or networks are slow.
  */
 void rn_question_init(struct rn_question *q, uint64_t tid, uint32_t mtu,
 		      unsigned patience, rn_ns now);
 
-/* To be called when q->due has come. Returns the length in bytes from BTH to ICRC of the
- * packet to be sent, whose MAD is rn_peer_ask_emit() with q->tid; 0: it is over. @ms:
- * the time since 1970 in ms.
+/* Must be called when the time @q->due has come. Returns the length of the packet that
+ * the caller must send, in bytes from BTH to ICRC; its MAD is that of rn_peer_ask_emit()
+ * with q->tid. Returns 0 if there are no more questions. @ms: time since 1970 in ms.
  */
 uint32_t rn_question_ask(struct rn_question *q, rn_ns now, int64_t ms);
 
-/* A MAD has come, in a packet of @len bytes from BTH to ICRC. */
+/* Must be called when a MAD has come, in a packet of @len bytes from BTH to ICRC. Ignores
+ * a MAD that is no answer to the question.
+ */
 void rn_question_hear(struct rn_question *q, const uint8_t *mad, uint32_t len, rn_ns now,
 		      int64_t ms);
 

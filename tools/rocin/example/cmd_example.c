@@ -27,8 +27,8 @@ struct example {
 	const char *remedy;
 };
 
-/* PCIe settings with which data becomes visible only when an ordering rule forces it to,
- * so that the error shows at the first attempt.
+/* PCIe settings with which data becomes visible only when an ordering rule forces it to
+ * become visible. So the error of an example shows at the first attempt.
  */
 #define WORST ",driver=adversarial,hold=inf,hold.polls=inf"
 
@@ -167,8 +167,8 @@ static const struct example examples[] = {
 enum {
 	WIDTH = 78,  /* number of columns of a line */
 	INDENT = 12, /* number of columns by which text is indented */
-	/* Time limit of a program in seconds. A program that takes longer hangs, even if
-	 * the machine is busy.
+	/* Time limit of a program in seconds. Even on a busy machine, a program that
+	 * takes longer must be hanging.
 	 */
 	SECONDS_MAX = 600,
 	OUTPUT_MAX = 4096, /* maximum number of bytes of output that are stored */
@@ -380,9 +380,9 @@ static bool show_json(const struct example *x, const char *program)
 	return ok;
 }
 
-/* Runs one of the two forms of an example, the corrected one if @mended, else the faulty
- * one, and prints the result. Returns true if the form has behaved as intended: the
- * faulty one fails, the corrected one succeeds.
+/* Runs one of the two forms of an example (the corrected one if @mended, otherwise the
+ * faulty one), and prints the result. Returns true if the form has behaved as intended:
+ * the faulty form must fail, the corrected one succeed.
  */
 static bool show_form(const struct example *x, const char *program, bool mended)
 {

@@ -42,8 +42,8 @@ bool rn_fault_book_remove(struct rn_fault_book *b, unsigned number)
 }
 
 /* Finds the next statement (a rule, or the seed) of the text from *@at on. Sets *@begin
- * and *@len to it, without the blanks around it, and moves *@at behind it. Returns false
- * at the end of the text.
+ * and *@len to the statement without the blanks around it, and moves *@at behind the
+ * statement. Returns false at the end of the text.
  */
 static bool next_statement(const char **at, const char **begin, size_t *len)
 {

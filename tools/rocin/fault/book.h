@@ -25,10 +25,10 @@ void rn_fault_book_free(struct rn_fault_book *b);
 /**
  * rn_fault_book_add() - Add the rules of a text
  * @name:	Name of the text in error messages
- * @is_old:	The rules were read from rocind, so their numbers are stored in @from
+ * @is_old:	The text was read from rocind, so @from gets the numbers of its rules
  *
- * Return: 0; -EINVAL for a wrong rule, or if there would be more than 64; -ENOMEM. On an
- *	error @err has an error text, and nothing was added.
+ * Return: 0; -EINVAL for a wrong rule, or if the book would have more than 64 rules;
+ *	-ENOMEM. On an error, @err has an error text, and the book is unchanged.
  */
 int rn_fault_book_add(struct rn_fault_book *b, const char *text, const char *name,
 		      bool is_old, char *err, size_t err_len);

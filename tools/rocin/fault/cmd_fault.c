@@ -25,7 +25,7 @@ enum {
 	 * process has changed them since this process read them.
 	 */
 	TRIES = 20,
-	/* maximum time in ms to wait until all programs use the new rules */
+	/* maximum time in ms to wait until all programs have read the new rules */
 	AWAIT_MS = 1000,
 	AWAIT_STEP_MS = 2,
 };
@@ -171,8 +171,8 @@ static int change_rules(struct rn_fault_book *b, struct fault_args *args, char *
 
 	qsort(args->remove, args->removes, sizeof(args->remove[0]), by_number);
 	for (unsigned i = 0; i < args->removes; i++) {
-		/* If the user has given a number twice, it is used once: the second time,
-		 * it would mean another rule.
+		/* If the user has given a number twice, it is used only once: after the
+		 * removal, the number means another rule.
 		 */
 		if (i > 0 && args->remove[i] == args->remove[i - 1])
 			continue;
@@ -217,8 +217,8 @@ static int open_book(struct rn_fault_book *b, struct rn_rocind_faults *now, char
 }
 
 /* Reads the rules from rocind, changes them as the options say, and sends them back.
- * Returns 0; -EAGAIN if another process has changed them meanwhile; or another -errno
- * with an error text in @err.
+ * Returns 0; -EAGAIN if another process has changed them between the two steps; or
+ * another -errno with an error text in @err.
  */
 static int try_change(struct rn_rocind *r, struct fault_args *args,
 		      struct rn_fault_book *b, struct rn_rocind_faults *now, char *err,
@@ -253,8 +253,8 @@ static int try_change(struct rn_rocind *r, struct fault_args *args,
 struct counts {
 	const struct rn_rocind_faults *now;
 	uint64_t seen[RN_FAULT_RULES_MAX], hits[RN_FAULT_RULES_MAX];
-	/* @programs: number of running programs. @late: number of their devices that
-	 * still use the rules from before the last change.
+	/* @programs: number of running programs. @late: number of their devices that have
+	 * not read the new rules yet.
 	 */
 	unsigned programs, late;
 	json_t *json;
@@ -313,8 +313,8 @@ static int gather(struct rn_rocind *r, const struct rn_rocind_faults *now,
 	return rn_rocind_list(r, on_client, c, err, err_len);
 }
 
-/* Waits until every program has put the new rules into effect. Gives up after AWAIT_MS,
- * because a stopped program does not read them.
+/* Waits until every program has read the new rules. Gives up after AWAIT_MS, because a
+ * stopped program does not read them.
  */
 static int await_programs(struct rn_rocind *r, const struct rn_rocind_faults *now,
 			  char *err, size_t err_len)
@@ -414,8 +414,8 @@ static void print_nothing(const struct fault_args *args)
 		print(&none, &c);
 }
 
-/* Implements `rocin fault --record': runs the program by `rocin run', which has the same
- * option.
+/* Implements `rocin fault --record': runs the program as `rocin run' does, with the
+ * option --record of that command.
  */
 static int run_recorded(const struct fault_args *args)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_formats.c - `rocin formats`: the four formats of InfiniBand and RoCE side by side.
+/* cmd_formats.c - `rocin formats': prints the packet formats of InfiniBand, RoCE v1 and
+ * RoCEv2 (over IPv4 and IPv6) side by side.
  */
 #include <errno.h>
 #include <string.h>
@@ -51,7 +52,9 @@ static const struct argp argp = {
 	       "what else is different and why. `rocin dump' reads all of them.",
 };
 
-/* Writes a file by @write. Returns 0, or an exit status after an error message. */
+/* Creates the file @path, whose content @write writes. Returns 0, or an exit status after
+ * an error message.
+ */
 static int write_file(const char *path, void (*write)(FILE *to))
 {
 	FILE *to = fopen(path, "we");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* formats.c - the tables of formats.h, and their text. */
+/* formats.c - the tables of packet formats (formats.h), and their output as text. */
 #include "formats.h"
 
 #include <string.h>
@@ -149,12 +149,12 @@ enum {
 	LABEL = 13,
 	COLUMN = 25,
 	CELL_MAX = 256,
-	AFTER = 4, /* places from the BTH to the end of a packet */
+	AFTER = 4, /* number of headers from the BTH on, to the end of a packet */
 	WIDTH = LABEL + RN_FORMAT_COUNT * COLUMN,
 };
 
-/* Takes the first words of @text that fit into @room characters. Returns their length, at
- * least one word; *@next: what follows.
+/* Takes as many words from the beginning of @text as fit into @room characters, but at
+ * least one. Returns their length, and sets *@next to the text behind them.
  */
 static int take_words(const char *text, size_t room, const char **next)
 {
@@ -181,7 +181,7 @@ static void print_line(FILE *to, const char *line)
 	fprintf(to, "%.*s\n", (int)len, line);
 }
 
-/* Prints cells side by side, each in as many lines as it needs. */
+/* Prints cells of a table side by side, each in as many lines as it needs. */
 static void print_cells(FILE *to, const char *label, const char *cell[RN_FORMAT_COUNT])
 {
 	char line[WIDTH + CELL_MAX];
@@ -225,8 +225,9 @@ static void describe_cover(const struct rn_format_header *h, char text[CELL_MAX]
 	(void)snprintf(text, CELL_MAX, "%s: %s", h->name, cover);
 }
 
-/* Prints a line for each place in the packet, with the BTHs of all formats in one line.
- * @describe: writes what stands there; nothing in no format: the line is left out.
+/* Prints a row for each header of a packet. The headers of the formats are aligned so
+ * that all BTHs are in one row. @describe: writes the text of a cell; a row whose cells
+ * are all empty is left out.
  */
 static void print_places(FILE *to, const char *label,
 			 void (*describe)(const struct rn_format_header *h, char *text))

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* page.c - the tables of formats.h as a picture and as an HTML page. */
+/* page.c - draws the packet formats of formats.h as an SVG picture, alone or in an HTML
+ * page.
+ */
 #include <string.h>
 
 #include "formats.h"
 #include "tools/rocin/common/html.h"
 
 enum {
-	BYTE = 11,   /* width of a byte in pixels */
-	LEFT = 130,  /* of the names of the formats */
-	ROW = 92,    /* height of a format */
-	BAR = 38,    /* height of its headers */
-	TOP = 58,    /* of the first one; above it is the legend */
-	NAME = 4,    /* bytes for which there is always room, for a name */
-	ANY = 14,    /* bytes for which "headers, payload" is drawn */
-	MARGIN = 12, /* below, and on the right */
+	BYTE = 11,  /* width of a byte in pixels */
+	LEFT = 130, /* width of the column with the names of the formats */
+	ROW = 92,   /* distance of two formats, from top to top */
+	BAR = 38,   /* height of the boxes of headers */
+	TOP = 58,   /* y coordinate of the first format, below the legend */
+	NAME = 4,   /* minimum width of a header in bytes, for its name */
+	/* width in bytes of the box of a header with any length, such as the payload */
+	ANY = 14,
+	MARGIN = 12, /* margin at the bottom and on the right */
 };
 
-/* Styles of the picture in a page, whose colours follow those of the page, and in a file.
+/* Style sheets of the picture: in a page, where it has the colours of the page, and in a
+ * file of its own.
  */
 static const char page_style[] =
 	"svg .covered{fill:var(--band);stroke:var(--data)}"
@@ -38,7 +42,7 @@ static unsigned width_of(const struct rn_format_header *h)
 	return (bytes < NAME ? NAME : bytes) * BYTE;
 }
 
-/* Returns the width of all headers before the BTH, optional ones as well. */
+/* Returns the width of all headers before the BTH, including the optional ones. */
 static unsigned width_before(const struct rn_format *f)
 {
 	unsigned width = 0;
@@ -68,7 +72,7 @@ static const char *look_of(const struct rn_format_header *h)
 	return h->is_covered ? "class='covered'" : "class='free'";
 }
 
-/* Draws a header, and over it the fields that the ICRC takes for ones. */
+/* Draws a header, and in it the fields that the ICRC covers as if their bits were 1. */
 static void draw_header(FILE *to, const struct rn_format_header *h, double x, double y)
 {
 	char cover[RN_FORMAT_COVER_MAX], title[RN_FORMAT_COVER_MAX + 160];

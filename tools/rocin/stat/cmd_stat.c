@@ -27,9 +27,9 @@ enum {
 /* ------------------------------------------------------------- objects of a program */
 /* Objects are listed as `rdma resource show' does: a line for each object, with the field
  * names of rdma(8) in the same order. There are two differences. L_Keys and R_Keys are
- * shown, because nobody but the user of the program can read its stats page. And memory
- * windows, which rdma(8) does not list, are shown, but without their R_Key, which changes
- * with each bind and is not in the page.
+ * shown, because nobody but the user of the program can read its stats page. Memory
+ * windows, which rdma(8) does not list, are shown, too. They are shown without R_Key,
+ * because it changes with each bind, and the stats page does not contain it.
  */
 /* Kinds of objects: those of enum rn_stats_kind, and queue pairs. A set of kinds is a bit
  * set in which the bit 1u << KIND stands for a kind.
@@ -55,8 +55,9 @@ static unsigned resource_kind(const char *word)
 	return 0;
 }
 
-/* Returns true if this version knows the kind of the object. Other records, from a later
- * version or from a program that writes invalid data, are ignored everywhere.
+/* Returns true if this version knows the kind of the object. An object of an unknown kind
+ * is ignored: a later version of Rocin has written it, or a program has overwritten its
+ * stats page.
  */
 static bool is_known(const struct rn_stats_object *o)
 {
@@ -346,8 +347,8 @@ static const struct argp argp = {
 	       "namespace that has a queue pair on a Rocin device.",
 };
 
-/* What is printed in a report, and the values of the report before, from which rates are
- * computed.
+/* What the reports contain. @now has the values of the current report. @before has those
+ * of the report before it, which are needed to compute rates.
  */
 struct report {
 	const struct stat_args *args;
@@ -592,7 +593,7 @@ static int show_report(struct report *r)
 	struct rn_rocind *daemon = rn_rocind_connect_running(err, sizeof(err));
 	int rc;
 
-	/* There is no rocind, so no program has a device. */
+	/* Without a rocind, no program has a device. */
 	if (!daemon && errno == ENOENT) {
 		if (r->args->prometheus)
 			rn_prometheus_print(stdout, &r->now, NULL);
@@ -614,8 +615,8 @@ static int show_report(struct report *r)
 	return rc;
 }
 
-/* Prints one report. When this is called, r->now has the values of the report before;
- * afterwards, those of this one.
+/* Prints a report. Before the call, r->now has the values of the report before; after the
+ * call, it has those of this report.
  */
 static int print_report(struct report *r)
 {

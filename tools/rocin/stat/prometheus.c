@@ -22,7 +22,8 @@ static void print_label(FILE *to, const char *name, const char *value)
 		else
 			fputc('?',
 			      /* Prometheus expects UTF-8 in labels, but the name of a
-			       * program may contain any bytes.
+			       * program may contain any bytes, so other characters are
+			       * replaced.
 			       */
 			      to);
 	}
@@ -69,7 +70,10 @@ static void print_counters(FILE *to, const struct rn_stats_list *list)
 			const struct rn_stats_client *c = &list->client[k];
 
 			if (i >= c->copy.counter_count)
-				continue; /* the program uses an older version of Rocin */
+				/* an older version of Rocin, which the program uses,
+				 * lacks this counter
+				 */
+				continue;
 			fprintf(to, "rocin_%s{", name);
 			print_labels(to, c);
 			fprintf(to, "} %" PRIu64 "\n", c->copy.page.counter[i]);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* main.c - rocin-symbolize: copies a report from standard input to standard output, and
- * replaces frames of stacks, which are addresses in files, by functions and lines.
+ * replaces the addresses in stack traces by functions and source lines.
  *
  * usage: rocin-symbolize [PID]
  *
  * PID is the process that the report is about. Rocin's libraries start this program when
- * they report (transport/io/process/stack.h, which has the form of a frame). Frames that
- * the program cannot resolve are copied unchanged. The program writes its answer at once,
- * when all is known, so a reader gets the whole answer or nothing.
+ * they report something (transport/io/process/stack.h, which describes the lines of a
+ * stack trace). Lines that the program cannot resolve are copied unchanged. The program
+ * writes its whole output at the end, so a reader gets all of it or nothing.
  *
  * libdw finds separate debug information itself: by the build-id below
- * /usr/lib/debug/.build-id, by the name in .gnu_debuglink, and what dwz has shared. It
- * must not ask debuginfod servers, because a program waits for the answer.
+ * /usr/lib/debug/.build-id, by the name in .gnu_debuglink, and what dwz has shared. The
+ * program removes DEBUGINFOD_URLS from its environment, because a download would keep the
+ * process waiting that reads the output.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -35,16 +36,17 @@ enum {
 	FOUND_PATH_MAX = PATH_TEXT_MAX + 64,
 };
 
-/* A function whose code contains an address. For the innermost function, the source line
- * is that of the address. The next inner function was inlined into each of the others,
- * and their source line is that of the inlined call. Texts are valid until close_files().
+/* A function whose code contains an address. If other functions were inlined there, an
+ * address has several symbols. The source line of the innermost one is that of the
+ * address; the source line of each of the others is the call that was inlined into it.
+ * Texts are valid until close_files().
  */
 struct symbol {
 	const char *function; /* name of the function; NULL: unknown */
 	/* offset of the address from the start of the function, if @file is NULL */
 	uint64_t offset;
 	const char *file; /* absolute path if the compiler has kept it; NULL: unknown */
-	/* directory that a relative file name starts from; or NULL */
+	/* directory to which a relative file name refers; or NULL */
 	const char *directory;
 	int line, column; /* position in the file; 0: unknown */
 };
@@ -54,7 +56,7 @@ struct module {
 	const char *path;
 	/* build ID of the loaded file, hexadecimal; NULL: the file has none */
 	const char *build_id;
-	pid_t pid; /* process that has loaded it; 0: it is not known */
+	pid_t pid; /* process that has loaded the file; 0: unknown */
 };
 
 /* ----------------------------------------------------- opening the files of modules */
@@ -83,8 +85,8 @@ static bool has_build_id(int fd, const char *wanted)
 	return is_same;
 }
 
-/* Opens @path if it is the file with this build-id; NULL: any file. Returns a descriptor,
- * or -1.
+/* Opens @path if the file has the build ID @build_id, or if @build_id is NULL. Returns a
+ * descriptor, or -1.
  */
 static int open_if_same(const char *path, const char *build_id)
 {
@@ -138,8 +140,8 @@ static void load(struct file *f, const struct module *m)
 	f->dwfl = dwfl_begin(&callbacks);
 	if (f->dwfl) {
 		dwfl_report_begin(f->dwfl);
-		/* The file is reported to libdw with load address 0, so that addresses
-		 * are those in the file.
+		/* The file is reported to libdw with load address 0, so that offsets in
+		 * the file are its addresses.
 		 */
 		f->module = dwfl_report_elf(f->dwfl, path, path, fd, 0, true);
 		dwfl_report_end(f->dwfl, NULL, NULL);
@@ -153,7 +155,8 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns the file of a module, which is opened when it is first asked for. */
+/* Returns the file of a module. Opens the file when it is requested for the first time.
+ */
 static const struct file *file_of(const struct module *m)
 {
 	struct file *f = files;
@@ -208,8 +211,8 @@ static int number_of(Dwarf_Die *die, unsigned name)
 	return dwarf_formudata(dwarf_attr(die, name, &attr), &value) ? 0 : (int)value;
 }
 
-/* Sets the source line of @s to that of a call that was inlined; @inlined is the debug
- * entry of the function that was inlined there.
+/* Sets the source line of @s to that of an inlined call. @inlined: the debug entry of the
+ * function that was inlined there.
  */
 static void set_call(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
@@ -262,11 +265,12 @@ static size_t find_functions(Dwarf_Die *unit, Dwarf_Addr addr, struct symbol fou
 	return used;
 }
 
-/* Finds the functions at @addr, an address as in the file of the module. The innermost
- * comes first; each but the last one was inlined into the next one. If the file at the
- * module's path has another build-id, it was replaced after the program had started. Then
- * this code uses the file that the process has mapped, and the debug file that is
- * installed for the build-id. Returns the number of functions; 0: none is known.
+/* Finds the functions at @addr, which is an address in the file of the module, not in the
+ * process. The innermost function comes first; each function except the last was inlined
+ * into the next one. If the file at the module's path has another build ID, it was
+ * replaced after the program had started. Then this function uses the file that the
+ * process has mapped, or the debug file that is installed for the build ID. Returns the
+ * number of functions; 0: none is known.
  */
 static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol found[],
 			   size_t max)
@@ -300,19 +304,20 @@ static size_t find_symbols(const struct module *m, uint64_t addr, struct symbol 
 }
 
 /* --------------------------------------------------------------- copying the report */
-/* A frame of a stack, as it stands in the report. */
+/* A line of a stack trace in the report. */
 struct frame {
 	char address[24];
-	const char *rest;	  /* the text of the line after the address */
-	char path[PATH_TEXT_MAX]; /* file that contains the address; empty: none */
+	const char *rest; /* the text of the line after the address */
+	/* path of the file that contains the address; empty: none */
+	char path[PATH_TEXT_MAX];
 	char build_id[80];
 	unsigned long long offset;
 };
 
-static unsigned number; /* number of the next frame of the stack */
+static unsigned number; /* number of the next line of the stack trace */
 
-/* Parses what follows the address in a frame: " in FUNCTION+0xN (PATH+0xN) (BuildId:
- * ID)".
+/* Parses what follows the address in a line of a stack trace: " in FUNCTION+0xN
+ * (PATH+0xN) (BuildId: ID)".
  */
 static void parse_file(const char *at, struct frame *f)
 {
@@ -337,7 +342,7 @@ static void parse_file(const char *at, struct frame *f)
 	f->offset = strtoull(plus + 1, NULL, 16);
 }
 
-/* Parses a line of a report. Returns false if it is no frame. */
+/* Parses a line of a report. Returns false if it is no line of a stack trace. */
 static bool parse_frame(const char *line, struct frame *f)
 {
 	unsigned read_number;
@@ -354,7 +359,7 @@ static bool parse_frame(const char *line, struct frame *f)
 	return true;
 }
 
-/* Writes a path after it has removed the parts "." and "DIRECTORY/..". */
+/* Writes a path without the parts "." and "DIRECTORY/..". */
 static void print_path(FILE *to, const char *directory, const char *file)
 {
 	char path[2 * PATH_TEXT_MAX], *up;
@@ -398,7 +403,7 @@ static void print_symbol(FILE *to, const struct frame *f, const struct symbol *s
 	fputs(is_inlined ? " (inlined)\n" : "\n", to);
 }
 
-/* Writes a line of the report. If it is a frame of a stack, its address is replaced by
+/* Writes a line of the report. If it is a line of a stack trace, replaces its address by
  * functions and source lines.
  */
 static void print_line(FILE *to, const char *line, pid_t pid)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* two-devices.c - two RoCEv2 devices and a bad link between them, in virtual time: a
- * simulator in one page.
+/* two-devices.c - a small simulator: two RoCEv2 devices and a bad link between them, in
+ * virtual time.
  *
  * usage: two-devices [SEED [LOSS-PERCENT]]
  *
- * Device A writes a megabyte into the memory of device B. The link loses packets, doubles
- * some and keeps others for longer, so that they come too late. The clock jumps from
- * event to event: no packet is sent anywhere, and equal seeds give equal runs.
+ * Device A writes a megabyte into the memory of device B. The link loses some packets,
+ * duplicates some, and delays others so that packets behind them arrive first. The clock
+ * jumps from event to event. No packet leaves this process, and equal seeds give equal
+ * runs.
  */
 #include <rocin/device.h>
 #include <stdio.h>
@@ -15,12 +16,14 @@
 
 enum {
 	BYTES = 1 << 20,
-	PIECE = 1 << 16, /* bytes of one WRITE */
-	FLIGHTS = 2048,	 /* packets that are under way at once */
-	DELAY = 10000,	 /* of the link, in ns */
+	PIECE = 1 << 16, /* number of bytes of one WRITE */
+	FLIGHTS = 2048,	 /* maximum number of packets that are on the link at once */
+	DELAY = 10000,	 /* delay of the link in ns */
 };
 
-/* A packet under way: it arrives at device @to. Free if @at is RN_DEVICE_NEVER. */
+/* A packet on the link: it arrives at device @to at the time @at. If @at is
+ * RN_DEVICE_NEVER, the element is free.
+ */
 struct flight {
 	int64_t at;
 	unsigned to;
@@ -66,7 +69,9 @@ static void send(int64_t now, unsigned to, const struct rn_device_packet *packet
 		lost++;
 		return;
 	}
-	/* One in twenty takes up to ten times as long, and one in fifty comes twice. */
+	/* One packet in twenty takes up to ten times as long, and one in fifty comes
+	 * twice.
+	 */
 	put(now + DELAY + (draw(20) ? 0 : (int64_t)draw(10 * DELAY)), to, packet);
 	if (draw(50) == 0)
 		put(now + 2L * DELAY, to, packet);
@@ -83,7 +88,9 @@ static struct flight *next_flight(void)
 }
 
 /* ---- The clock ---- */
-/* After each call into a device: what it has to send. */
+/* Called after each call of a device function: takes all packets that the devices want to
+ * send, and puts them on the link.
+ */
 static void send_all(struct rn_device *const device[2], int64_t now)
 {
 	struct rn_device_packet packet;
@@ -93,7 +100,9 @@ static void send_all(struct rn_device *const device[2], int64_t now)
 			send(now, !i, &packet);
 }
 
-/* Lets the next thing happen, and returns its time. */
+/* Advances the clock to the next event (an arrival or a deadline), and processes it.
+ * Returns its time.
+ */
 static int64_t step(struct rn_device *const device[2], int64_t now)
 {
 	struct flight *flight = next_flight();
@@ -141,7 +150,9 @@ static void join(struct rn_device *device, uint32_t qpn, uint8_t peer, uint32_t 
 	need(!rn_device_connect(device, 0, qpn, &p), "rn_device_connect");
 }
 
-/* Lets A write all of @source into @target of B. Returns the time that it has taken. */
+/* Lets device A write all of @source to @target on device B. Returns the time that this
+ * has taken.
+ */
 static int64_t write_all(struct rn_device *const device[2], uint32_t qpn)
 {
 	struct rn_device_request write = { .operation = RN_DEVICE_WRITE, .len = PIECE };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* visible.c - writes into the memory of a simulated GPU by RDMA, and lets a kernel count
- * what it sees. A project to begin with: take it, and put your own question in its place.
+/* visible.c - writes to the memory of a simulated GPU by RDMA, and lets a kernel count
+ * how many of the new bytes it sees. It is a template: copy it, and replace its contents
+ * by your own question.
  */
 #include <infiniband/verbs.h>
 #include <rocin/gpu.h>
@@ -12,7 +13,7 @@
 
 enum {
 	BYTES = 4096,
-	NEW = 0xab, /* the value that the WRITE puts into each byte */
+	NEW = 0xab, /* the value that the WRITE gives each byte */
 };
 
 static void need(bool ok, const char *what)
@@ -35,7 +36,7 @@ static struct ibv_context *open_device(void)
 	return ctx;
 }
 
-/* A queue pair that is connected to itself. */
+/* Creates a queue pair that is connected to itself. */
 static struct ibv_qp *make_loopback(struct ibv_context *ctx, struct ibv_pd *pd,
 				    struct ibv_cq *cq)
 {
@@ -86,7 +87,7 @@ static struct ibv_qp *make_loopback(struct ibv_context *ctx, struct ibv_pd *pd,
 	return qp;
 }
 
-/* Executes one request between @local and @remote, of @len bytes. */
+/* Executes one request, which transfers @len bytes between @local and @remote. */
 static void transfer(struct ibv_qp *qp, struct ibv_cq *cq, enum ibv_wr_opcode opcode,
 		     struct ibv_mr *local, struct ibv_mr *remote, uint32_t len)
 {
@@ -108,7 +109,7 @@ static void transfer(struct ibv_qp *qp, struct ibv_cq *cq, enum ibv_wr_opcode op
 	need(n == 1 && wc.status == IBV_WC_SUCCESS, "a request");
 }
 
-/* What the kernel gets, and what it returns. */
+/* Arguments and result of the kernel. */
 struct count {
 	const unsigned char *bytes; /* device address */
 	int seen;
@@ -144,10 +145,10 @@ int main(void)
 				IBV_ACCESS_REMOTE_READ);
 	need(from && to, "ibv_reg_mr");
 	transfer(qp, cq, IBV_WR_RDMA_WRITE, from, to, BYTES);
-	/* The WRITE has completed, but its data may still be on its way. A READ from the
-	 * same NIC pushes it to the GPU on every kind of machine, and the launch, a
-	 * doorbell, out of the GPU's inside. `rocin run --sanitize` says what happens
-	 * without the READ.
+	/* The WRITE has completed, but its data may still be on its way. A READ by the
+	 * same NIC pushes the data to the GPU on every kind of machine. The launch of the
+	 * kernel then makes it visible inside the GPU. `rocin run --sanitize` reports
+	 * what happens without the READ.
 	 */
 	transfer(qp, cq, IBV_WR_RDMA_READ, from, to, 1);
 	count.bytes = memory.dev;
