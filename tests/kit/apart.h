@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* apart.h - memory that leaves a lasting hole in the address space when it is unmapped.
+/* apart.h - maps memory far away from other mappings, so that its addresses stay free
+ * after it is unmapped.
  */
 #ifndef RN_APART_H
 #define RN_APART_H
@@ -8,15 +9,15 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* mmap() without an address takes the highest hole that is large enough. Where a test
- * unmaps pages that have other mappings above them, the next stack, library or arena of
- * any thread may be mapped into that hole, and the test finds memory where it expects
- * none. No mapping comes near the pages returned here: there are 4 GiB of free address
- * space above them, which every mapping of a test fits into.
+/* Maps private anonymous pages of @len bytes, a multiple of the page size, with the
+ * protection @prot. The caller may unmap them by munmap(), whole or in parts. Returns
+ * NULL if the address space has no room.
  *
- * Returns private anonymous pages of @len bytes, a multiple of the page size, with the
- * protection @prot; munmap() gives them back, whole or in parts. NULL if the address
- * space has no such room.
+ * A test may unmap memory and then check that its addresses have no memory. With plain
+ * mmap() this could fail: mmap() uses the highest free range that is large enough, so the
+ * next stack or library of any thread could get the unmapped addresses. Above the pages
+ * that this function returns, 4 GiB of addresses are free, which is more than a test
+ * maps. So no other mapping gets these pages.
  */
 static inline void *map_apart(size_t len, int prot)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* leaks.c - preloaded into the programs of the scripts in an asan build: when a process
- * ends that has used Rocin, LeakSanitizer writes down which memory nobody points to any
- * more.
+/* leaks.c - a library that is preloaded into the programs of test scripts, in builds with
+ * AddressSanitizer. When a process ends that has used Rocin, it lets LeakSanitizer report
+ * the memory to which no pointer exists any more.
  *
- * Reports go to the directory $ROCIN_TEST_LEAKS, a file a process; leaks.awk tells which
- * of them are Rocin's. ASAN_OPTIONS has to say detect_leaks=1:leak_check_at_exit=0: other
- * programs of the scripts, the shell among them, leak as they please and are not
- * looked at.
+ * Each process writes its report to a file in the directory $ROCIN_TEST_LEAKS; leaks.awk
+ * finds out which reports are about memory of Rocin. ASAN_OPTIONS must contain
+ * detect_leaks=1:leak_check_at_exit=0, so that leaks of other programs in the scripts,
+ * such as the shell, are not reported.
  */
 #include <link.h>
 #include <stdio.h>
@@ -24,7 +24,9 @@ static int is_rocins(struct dl_phdr_info *info, size_t size, void *none)
 	return strstr(info->dlpi_name, "/librocin") != NULL;
 }
 
-/* One of our own programs, or one that has loaded a library of ours. */
+/* Returns true if this is one of our own programs, or if it has loaded a library of
+ * Rocin.
+ */
 static int has_rocin(void)
 {
 	char path[4096];

@@ -7,17 +7,23 @@
 #include <stdint.h>
 
 struct seeds {
-	const char *name; /* of the test, a sentence */
-	uint64_t count;	  /* seeds 1 .. count without arguments */
+	const char *name; /* name of the test, as a sentence */
+	/* number of seeds that are run without arguments: 1 to @count */
+	uint64_t count;
 	void (*run)(uint64_t seed);
 	void (*report)(
-		void); /* or NULL: more about the seed that failed, if it ran alone */
+		/* prints more about the seed that has failed, if only that seed was run;
+		 * or NULL
+		 */
+		void);
 };
 
-/* Arguments: [FIRST_SEED COUNT]. Names the seed that failed. Returns the exit status. */
+/* main() of the test. Its arguments are [FIRST_SEED COUNT]. Prints the seed that has
+ * failed. Returns the exit status.
+ */
 int seeds_main(int argc, char **argv, const struct seeds *s);
 
-/* One seed was asked for: worth keeping a record. */
+/* Returns true if only one seed is run, so that recording packets is worth the memory. */
 bool seeds_is_single(void);
 
 #endif /* RN_SEEDS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_main.h - included ahead of a test that shares a program with others; see
- * dispatch.h. There `main' is defined as test_NAME, which needs a prototype.
+/* test_main.h - is included before a test that shares a program with others (dispatch.h).
+ * A macro renames its main() to test_NAME there, and that function needs this prototype.
  */
 int main(void);

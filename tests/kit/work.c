@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* work.c - counts units of work. */
+/* work.c - counts the units of work of work.h. */
 #include "work.h"
 
 #include <setjmp.h>
@@ -40,10 +40,12 @@ void assert_work(uint64_t most)
 #endif
 }
 
-/* The counted core is a library, which finds in the test what counts. */
+/* The code whose work is counted may be a shared library, which must find these functions
+ * in the test program.
+ */
 #pragma GCC visibility push(default)
 
-/* Called by each basic block. */
+/* The compiler adds a call of this function to each basic block. */
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
@@ -51,7 +53,9 @@ void __sanitizer_cov_trace_pc(void)
 }
 
 /* ------------------------------------------------ functions that are not counted */
-/* A test that answers one of these calls itself has its own, and adds its work. */
+/* A test that replaces one of these functions defines it itself, and adds the work by
+ * work_add(). The definitions here are weak, so that the test's definition counts.
+ */
 #define WEAK __attribute__((weak))
 
 void *__real_memcpy(void *to, const void *from, size_t len);
@@ -115,7 +119,7 @@ CALL(int, accept4, (int fd, struct sockaddr *sa, socklen_t *len, int flags),
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-/* Reads as many arguments as there may be, which may be more than there are. */
+/* Reads the maximum number of arguments, even if the caller has passed fewer. */
 WEAK __attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
 {
 	long arg[6];

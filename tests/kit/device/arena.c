@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arena.c - the memory of a test: blocks between guard bytes, and the device's way
- * to them.
+/* arena.c - the memory of a test: blocks between guard bytes, and the functions by which
+ * a device accesses them.
  */
 #include "arena.h"
 
@@ -82,7 +82,9 @@ bool arena_guards_intact(const struct arena *a)
 	return true;
 }
 
-/* The bytes [iova, iova + len) if they lie in one live block, else NULL. */
+/* Returns the bytes [iova, iova + len) if they are in one block that is not unmapped,
+ * otherwise NULL.
+ */
 static uint8_t *resolve(const struct arena *a, rn_iova iova, uint32_t len)
 {
 	assert(len > 0);
@@ -196,7 +198,7 @@ static enum rn_mem_result pending_read(void *ctx, void *dst, rn_iova src, uint32
 {
 	struct arena *a = ctx;
 
-	/* Some answer at once, so that both ways mix in one list of SGEs. */
+	/* Some reads complete at once, so that one list of SGEs can have both kinds. */
 	if (a->delay == 0 || test_random(&a->seed) % 8 == 0)
 		return direct_read(ctx, dst, src, len, attr, tag);
 	note(a, (struct arena_call){ ARENA_READ, src, len, attr });

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* arena.h - the memory of a test: blocks between guard bytes, and the device's way to
- * them.
+/* arena.h - the memory of a test: blocks between guard bytes, and the functions by which
+ * a device accesses them.
  *
- * An IOVA is the address of the byte, as with the direct back end of the provider. Unlike
- * there, an access that touches anything but a live block is a FAULT, and a read or
- * atomic operation can be made to answer PENDING and to take place later.
+ * An IOVA is the address of the byte, as with the provider's functions for direct access
+ * (mem_direct.h). There are two differences: an access outside of the blocks returns
+ * FAULT, and reads and atomics can return PENDING and take place later.
  */
 #ifndef RN_ARENA_H
 #define RN_ARENA_H
@@ -15,10 +15,10 @@ enum {
 	ARENA_BLOCKS = 256,
 	ARENA_PENDING = 4096,
 	ARENA_GUARD = 64,
-	ARENA_CALLS = 32 /* calls kept of the last ones */
+	ARENA_CALLS = 32 /* number of the latest calls that are stored */
 };
 
-/* A call of the device into its memory. */
+/* A call by which the device has accessed memory. */
 struct arena_call {
 	enum arena_op_kind {
 		ARENA_WRITE,
@@ -30,9 +30,10 @@ struct arena_call {
 	struct rn_mem_attr attr;
 };
 
-/* A read or atomic operation that answered PENDING. */
+/* A read or atomic for which the call returned PENDING. */
 struct arena_op {
-	rn_ns at; /* when it takes place and rn_dev_mem_done() is to be called */
+	/* time at which the operation takes place and rn_dev_mem_done() must be called */
+	rn_ns at;
 	void *dst;
 	rn_iova src;
 	uint32_t len;
@@ -43,55 +44,66 @@ struct arena_op {
 
 struct arena {
 	struct {
-		uint8_t *base; /* with guards */
+		/* beginning of the block's memory, which includes the guard bytes */
+		uint8_t *base;
 		uint8_t *data;
 		size_t len;
-		bool gone; /* every access faults */
+		bool gone; /* the block is unmapped: every access returns FAULT */
 	} block[ARENA_BLOCKS];
 	unsigned count;
 
-	/* Delay of reads and atomics, ns: 0 answers DONE at once, otherwise PENDING
-	 * until now + 1 .. delay, out of order.
+	/* Maximum delay of reads and atomics in ns. 0: they return DONE at once.
+	 * Otherwise they return PENDING and take place in random order, at a time from
+	 * now + 1 to now + delay.
 	 */
 	rn_ns delay;
 	const rn_ns *now;
 	uint64_t seed;
 	struct arena_op pending[ARENA_PENDING];
 	unsigned pending_count;
-	uint64_t reads, writes, atomics; /* operations so far */
+	uint64_t reads, writes, atomics; /* number of operations so far */
 	struct arena_call call[ARENA_CALLS];
-	unsigned call_count; /* so far; slot = number % ARENA_CALLS */
+	/* number of calls so far; call n is in element n % ARENA_CALLS */
+	unsigned call_count;
 };
 
-/* @now: the clock, read when an operation is put off. */
+/* Initialises an arena without blocks. @now: the clock from which the times of delayed
+ * operations are computed.
+ */
 void arena_init(struct arena *a, const rn_ns *now);
 void arena_fini(struct arena *a);
 
-/* Zeroed block of @len bytes, 64-byte aligned, until arena_fini(). */
+/* Allocates a block of @len zeroed bytes, aligned to 64 bytes, which exists until
+ * arena_fini().
+ */
 void *arena_alloc(struct arena *a, size_t len);
 
-/* The memory behind the block at @data is gone: accesses fault. */
+/* Makes all later accesses to the block at @data return FAULT. */
 void arena_unmap(struct arena *a, const void *data);
 
-/* Operations put off that would write to [mem, mem + len) never take place: the block of
- * a QP is about to be freed.
+/* Drops the pending operations that would write to [mem, mem + len). Called before that
+ * memory, such as the memory of a QP, is freed.
  */
 void arena_cancel(struct arena *a, const void *mem, size_t len);
 
-/* True if nothing was written outside the blocks. */
+/* Returns true if no guard byte was overwritten. */
 bool arena_guards_intact(const struct arena *a);
 
-/* When the next operation put off takes place; RN_NEVER if there is none. */
+/* Returns the time of the next pending operation; RN_NEVER if there is none. */
 rn_ns arena_deadline(const struct arena *a);
 
-/* Carry out one operation that is due at @now. False if there is none. */
+/* Executes one pending operation whose time has come, and sets *@tag and *@result to the
+ * arguments of rn_dev_mem_done(). Returns false if there is none.
+ */
 bool arena_step(struct arena *a, rn_ns now, uint64_t *tag, enum rn_mem_result *result);
 
-/* ctx is struct arena. always_done is true in the first and false in the second. */
+/* Functions for a struct rn_dev_cfg; their @ctx is a struct arena. always_done is true in
+ * arena_direct_ops and false in arena_pending_ops.
+ */
 extern const struct rn_mem_ops arena_direct_ops;
 extern const struct rn_mem_ops arena_pending_ops;
 
-/* Next number of a seeded sequence. */
+/* Returns the next number of the pseudo-random sequence with state *@seed. */
 uint64_t test_random(uint64_t *seed);
 
 #endif /* RN_ARENA_H */

@@ -11,9 +11,10 @@
 #include "transport/io/memory/mem_direct.h"
 
 enum {
-	SLOT = 256,	     /* bytes that a packet takes in a queue, at most */
-	RECEIVE_MAX = 8,     /* batches per step */
-	TRANSMIT_MAX = 2048, /* packets per step */
+	SLOT = 256, /* maximum number of bytes that a packet takes in a queue */
+	/* maximum number of batches that a device receives in a step */
+	RECEIVE_MAX = 8,
+	TRANSMIT_MAX = 2048, /* maximum number of packets that a device sends in a step */
 	ACK_EVERY = 64,
 	MESSAGE = 64,
 	PD = 1,
@@ -26,9 +27,9 @@ struct many_packet {
 	uint8_t data[SLOT];
 };
 
-/* A socket's receive queue. */
+/* The receive queue of a simulated socket. */
 struct many_queue {
-	uint32_t head, tail, capacity; /* a power of two */
+	uint32_t head, tail, capacity; /* @capacity: number of elements, a power of two */
 	struct many_packet packet[];
 };
 
@@ -63,7 +64,9 @@ static struct rn_gid gid_of(unsigned side)
 	};
 }
 
-/* As the provider makes them: the low byte names the process. */
+/* Returns the QPN of QP @i. As in the provider, its low byte is the number of the
+ * process, here of the side.
+ */
 static uint32_t qpn_of(unsigned side, unsigned i)
 {
 	return (i + 1) << 8 | (side + 1);
@@ -256,7 +259,7 @@ static void transmit(struct many *m, unsigned k, unsigned what)
 	}
 }
 
-/* Return: packets taken. */
+/* Receives a batch of packets. Returns their number. */
 static unsigned receive(struct many *m, unsigned k)
 {
 	struct many_queue *q = m->side[k].in;
@@ -291,7 +294,7 @@ static void step_side(struct many *m, unsigned k)
 	transmit(m, k, what);
 }
 
-/* NULL: there is none. */
+/* Takes the oldest CQE from the CQ. Returns NULL if there is none. */
 static const struct rn_cqe *take(struct rn_cq *cq, const struct rn_cqe *ring)
 {
 	uint32_t index = atomic_load_explicit(&cq->consumer, memory_order_relaxed);
@@ -315,7 +318,7 @@ static void take_completions(struct many *m)
 	}
 	while ((cqe = take(&m->side[1].recv_cq, m->side[1].recv_ring))) {
 		if ((cqe->ctl & 0xff) != RN_WC_SUCCESS)
-			continue; /* its QP is dead */
+			continue; /* the QP of this completion is in the error state */
 		m->received[cqe->wr_id]++;
 		post_recv(m, (unsigned)cqe->wr_id);
 	}

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* many.h - two devices with up to thousands of connected RC QPs, in virtual time.
+/* many.h - two devices with up to thousands of connected RC QPs, in virtual time, for
+ * measurements.
  *
- * QP i of the first device sends to QP i of the second. Both are driven as the engine
- * drives them: a step takes a few packets, looks at the timers if there were no more,
- * lets requests leave, and acknowledgements if nothing came in or many are owed. The
- * memory is that of the process (mem_direct.h), so that what a message costs here is what
- * it costs in a program, less its system calls. For the same reason packets do not go
- * through the virtual network (sim/vnet): they are at once in the receive queue of the
- * other device, as between sockets of one host.
+ * QP i of the first device sends to QP i of the second one. A step does for each device
+ * what the provider's engine does: it receives a few packets, processes the timers if
+ * there were no more packets, and sends requests. It sends acknowledgements if no packet
+ * came or if many must be sent. The devices access the memory of the process
+ * (mem_direct.h), so a message takes as much time as in a program, except for system
+ * calls. For the same reason packets do not pass through the virtual network (sim/vnet):
+ * they get into the receive queue of the other device at once, as between sockets of one
+ * host.
  */
 #ifndef RN_MANY_H
 #define RN_MANY_H
@@ -21,12 +23,15 @@ struct rn_qp;
 
 struct many_cfg {
 	unsigned qps;
-	unsigned depth;	   /* of each queue, in work requests */
-	unsigned len;	   /* bytes of a message, 64 at most */
-	unsigned room;	   /* packets that a receive queue holds; what is more is lost */
-	unsigned loss_pct; /* of the packets, lost by chance */
-	rn_ns step_ns;	   /* that a step of both devices takes */
-	bool is_peer_gone; /* the second device has no QPs, and answers nothing */
+	unsigned depth; /* depth of each send and receive queue, in work requests */
+	unsigned len;	/* length of a message in bytes, at most 64 */
+	/* number of packets that a socket's receive queue has room for; further packets
+	 * are lost
+	 */
+	unsigned room;
+	unsigned loss_pct; /* percentage of packets that are lost at random */
+	rn_ns step_ns;	   /* virtual time in ns that a step takes */
+	bool is_peer_gone; /* the second device has no QPs, so it answers nothing */
 };
 
 struct many_side {
@@ -35,7 +40,7 @@ struct many_side {
 	struct rn_cq send_cq, recv_cq;
 	struct rn_cqe *send_ring, *recv_ring;
 	struct rn_mr mr;
-	uint8_t *memory; /* 64 bytes for each QP */
+	uint8_t *memory; /* memory of all QPs; each has 64 bytes */
 	struct many_queue *in;
 	void *table;
 	unsigned unacked;
@@ -48,25 +53,31 @@ struct many {
 	struct rn_qp **qp[2];
 	void **block[2];
 	struct rn_stats_qp *records[2];
-	uint32_t *posted;    /* by QP i of side 0 ... */
-	uint32_t *completed; /* ... and with success, */
-	uint32_t *received;  /* by QP i of side 1 */
+	uint32_t *posted; /* number of requests that QP i of side 0 has posted */
+	/* number of requests of QP i of side 0 that have completed with success */
+	uint32_t *completed;
+	uint32_t *received; /* number of messages that QP i of side 1 has received */
 	uint64_t completions, failures;
-	uint64_t overflows;	 /* packets that found no room */
-	struct rn_random random; /* which packets are lost */
+	/* number of packets that were lost because a receive queue was full */
+	uint64_t overflows;
+	struct rn_random random; /* chooses the packets that are lost */
 };
 
-/* All QPs connected, all receives posted. Asserts; memory is taken from malloc(). */
+/* Creates both devices, connects all QPs and posts all receives. Fails an assertion if
+ * that is not possible.
+ */
 struct many *many_new(const struct many_cfg *cfg);
 void many_free(struct many *m);
 
-/* Post a SEND to QP @i of side 0; false if its queue is full. */
+/* Posts a SEND to QP @i of side 0. Returns false if the send queue is full. */
 bool many_post(struct many *m, unsigned i);
 
-/* One step of both devices; completions are taken and receives posted again. */
+/* Makes one step of both devices. Polls the completions, and posts a new receive for each
+ * that has completed.
+ */
 void many_step(struct many *m);
 
-/* @burst messages through each QP: posted at once, then steps until all have ended. */
+/* Posts @burst messages to each QP, and makes steps until all of them have completed. */
 void many_round(struct many *m, unsigned burst);
 
 #endif /* RN_MANY_H */

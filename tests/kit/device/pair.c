@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pair.c - one or two devices on a wire in virtual time. */
+/* pair.c - one or two devices on a simulated wire, in virtual time. */
 #include "pair.h"
 
 #include <stdio.h>
@@ -13,7 +13,9 @@ enum {
 	QKEY = 0x1ee7,
 	KEY_BYTE = 0x5a,
 	FIRST_SRQN = 0x81,
-	/* More steps than this without time passing: the devices talk to themselves. */
+	/* Maximum number of steps at one instant. More steps mean that the devices send
+	 * to each other without end.
+	 */
 	STEPS_MAX = 1000000,
 	BATCH_MAX = 64,
 };
@@ -75,7 +77,9 @@ static void record(struct pair *p, const struct pair_packet *pkt)
 	p->record[p->record_count++] = copy_of(pkt);
 }
 
-/* @out leaves, as @pkt records it. To whom nobody is, it goes to the test. */
+/* Puts packet @out, whose record is @pkt, on the wire. If no device has its destination
+ * address, it is only recorded, for the test.
+ */
 static void send_packet(struct pair *p, struct pair_packet *pkt,
 			struct rn_vnet_packet *out)
 {
@@ -121,7 +125,7 @@ void pair_print_tail(const struct pair *p, unsigned count)
 	}
 }
 
-/* The next packet of device @i onto the wire. */
+/* Sends the next packet of device @i. Returns false if there is none. */
 static bool transmit_one(struct pair *p, unsigned i, unsigned what)
 {
 	struct pair_packet pkt = { .at = p->net->now, .from = (int)i };
@@ -200,7 +204,9 @@ static void arrive(void *ctx, uint32_t host, struct rn_vnet_packet *packet)
 	       offsetof(struct rn_vnet_packet, bytes) + packet->len);
 }
 
-/* Deliver what has arrived by now, up to rx_batch packets of one receiver per call. */
+/* Delivers the packets that have arrived by now. Passes up to rx_batch packets to a
+ * device in one call.
+ */
 static bool deliver(struct pair *p)
 {
 	bool any = false;
@@ -214,7 +220,9 @@ static bool deliver(struct pair *p)
 	return any;
 }
 
-/* Memory answers before timers are looked at, one answer at a time. */
+/* Called when memory or a timer of a device is due. Completes one memory operation; if
+ * there is none, processes the timers.
+ */
 static void expire(void *ctx, uint32_t host)
 {
 	struct pair *p = ctx;
@@ -236,7 +244,9 @@ static rn_ns deadline(void *ctx, uint32_t host)
 	return memory < timer ? memory : timer;
 }
 
-/* When something happens next, whatever a test has done to the devices. */
+/* Returns the time of the next event. Asks the devices for it anew, because the test may
+ * have changed them.
+ */
 static rn_ns next_instant(struct pair *p)
 {
 	for (unsigned i = 0; i < p->cfg.devices; i++)
@@ -244,7 +254,7 @@ static rn_ns next_instant(struct pair *p)
 	return rn_vnet_next(p->net);
 }
 
-/* Everything that happens at this instant. */
+/* Processes all events of the current instant. */
 static void settle(struct pair *p)
 {
 	unsigned steps = 0;
@@ -267,7 +277,7 @@ static void settle(struct pair *p)
 	collect_events(p);
 }
 
-/* Nothing is on the wire, and no memory has to answer. */
+/* Returns true if no packet is on the wire and no memory operation is pending. */
 static bool is_wire_idle(const struct pair *p)
 {
 	for (unsigned i = 0; i < p->cfg.devices; i++)
@@ -276,8 +286,8 @@ static bool is_wire_idle(const struct pair *p)
 	return rn_heap_next(&p->net->heap) == RN_NEVER;
 }
 
-/* Until nothing happens any more, or with @wire until nothing is on it. False: there was
- * still something at @limit.
+/* Runs until no event is left or, if @wire, until the wire is idle. Returns false if
+ * there are still events at the time @limit.
  */
 static bool run(struct pair *p, rn_ns limit, bool wire)
 {
@@ -333,7 +343,9 @@ static void set_defaults(struct pair_cfg *c)
 	assert_true(c->rx_batch <= BATCH_MAX);
 }
 
-/* They end in what rn_vnet_host_of() knows a host by. */
+/* Returns an address of device @dev. Its last byte is the number by which
+ * rn_vnet_host_of() finds the device.
+ */
 static struct rn_gid device_gid(unsigned dev, bool ipv6)
 {
 	struct rn_gid gid = { { [10] = 0xff, [11] = 0xff, [12] = 127 } };
@@ -395,7 +407,9 @@ static void init_wire(struct pair *p)
 	rn_vnet_clear(p->net, RN_MSEC(1));
 }
 
-/* All of the way takes the time of its first link. */
+/* Connects the devices to a switch. Only the link from a device to the switch has a
+ * delay; the link from the switch has none.
+ */
 static void join_devices(struct pair *p)
 {
 	const struct rn_link_cfg up = { .delay = p->cfg.link_ns }, down = { 0 };
@@ -496,7 +510,7 @@ static void take_over(struct rn_qp_init *to, const struct rn_qp_init *from)
 		to->max_send_wr = to->max_send_sge = 0;
 }
 
-/* In the place of one that was destroyed, if there is such a place. */
+/* Stores the QP, in the place of a destroyed one if there is one. */
 static void keep(struct pair *p, struct pair_qp *q)
 {
 	unsigned i = 0;

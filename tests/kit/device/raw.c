@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* raw.c - a peer made of packets: the test writes them and reads the answers. */
+/* raw.c - the test as the peer of a device: encodes and sends packets, and checks the
+ * packets that the device sends.
+ */
 #include "raw.h"
 
 #include "rocin/wire.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rc0.h - set-up of the responder tests: RC0 of tests/rules.md, receives included.
- */
+/* rc0.h - the responder tests' QP, which is RC0 of tests/rules.md with receives. */
 #ifndef RN_TEST_RC0_H
 #define RN_TEST_RC0_H
 
@@ -8,14 +7,17 @@
 
 enum {
 	RC0_RECV_LEN = 4096,
-	RC0_RECVS = 4, /* room for this many */
+	RC0_RECVS = 4, /* number of receives for which @recv has room */
 	RC0_ALL_RIGHTS = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
 			 RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC,
 };
 
 struct rc0 {
 	struct raw r;
-	struct pair_mr *recv; /* receive i: RC0_RECV_LEN bytes from i * RC0_RECV_LEN on */
+	/* memory of the receives: receive i has RC0_RECV_LEN bytes from i * RC0_RECV_LEN
+	 * on
+	 */
+	struct pair_mr *recv;
 	unsigned posted;
 };
 
@@ -29,7 +31,7 @@ static inline struct rc0 rc0_new(const struct pair_cfg *cfg, enum rn_qp_type typ
 	return t;
 }
 
-/* Post one receive of @len bytes; wr_ids are 1, 2, ... */
+/* Posts a receive of @len bytes. The wr_ids of receives are 1, 2, ... */
 static inline void rc0_post_len(struct rc0 *t, uint32_t len)
 {
 	uint32_t offset = t->posted % RC0_RECVS * RC0_RECV_LEN;
@@ -43,7 +45,7 @@ static inline void rc0_post(struct rc0 *t, unsigned count)
 		rc0_post_len(t, RC0_RECV_LEN);
 }
 
-/* RC in RTS with @recvs receives. */
+/* Creates an RC QP in state RTS with @recvs receives. */
 static inline struct rc0 rc0_rts(unsigned recvs)
 {
 	struct rc0 t = rc0_new(NULL, RN_QPT_RC, RN_QPS_RTS, NULL);
@@ -72,7 +74,7 @@ static inline uint64_t rc0_stat(const struct rc0 *t, enum rn_stat stat)
 	return pair_stat(t->r.p, 0, stat);
 }
 
-/* The RETH of [offset, offset + len) of the remote region. */
+/* Returns the RETH for the bytes [offset, offset + len) of the remote region. */
 static inline struct rn_reth rc0_reth(const struct rc0 *t, uint32_t offset, uint32_t len)
 {
 	return (struct rn_reth){ .va = t->r.mr->mr.va + offset,
@@ -80,7 +82,7 @@ static inline struct rn_reth rc0_reth(const struct rc0 *t, uint32_t offset, uint
 				 .dma_len = len };
 }
 
-/* The payload that raw_send() makes up if it is given none. */
+/* Asserts that the data is the payload that raw_send() uses if the test gives none. */
 #define rc0_expect_pattern(data, psn, len)                                   \
 	do {                                                                 \
 		for (uint32_t i_ = 0; i_ < (uint32_t)(len); i_++)            \
@@ -103,7 +105,9 @@ static inline struct rn_cqe rc0_expect_receive_at(struct rc0 *t, uint64_t wr_id,
 	return cqe;
 }
 
-/* NAK with this syndrome, QP in ERR, receives from @first_wr on flushed, nothing else. */
+/* Asserts that the device has sent a NAK with this syndrome and nothing else, that the QP
+ * is in state ERR, and that the receives from @first_wr on were flushed.
+ */
 #define rc0_expect_fatal(t, syndrome, psn, msn, first_wr) \
 	rc0_expect_fatal_at((t), (syndrome), (psn), (msn), (first_wr), __FILE__, __LINE__)
 static inline void rc0_expect_fatal_at(struct rc0 *t, uint8_t syndrome, uint32_t psn,
@@ -119,7 +123,8 @@ static inline void rc0_expect_fatal_at(struct rc0 *t, uint8_t syndrome, uint32_t
 	raw_expect_silence_at(&t->r, file, line);
 }
 
-/* Nothing was sent, completed or raised. */
+/* Asserts that the device has sent no packet, completed no receive and raised no event.
+ */
 #define rc0_expect_nothing(t) rc0_expect_nothing_at((t), __FILE__, __LINE__)
 static inline void rc0_expect_nothing_at(struct rc0 *t, const char *file, int line)
 {
@@ -158,7 +163,9 @@ static inline void rc0_send(struct rc0 *t, uint32_t psn)
 	raw_send(&t->r, RAW(.op = RN_RC_SEND_ONLY, .psn = psn, .ack_req = true));
 }
 
-/* While it is frozen the device takes requests and answers nothing. */
+/* Blocks the transmitter of the device: until rc0_thaw(), it receives requests and sends
+ * nothing.
+ */
 static inline void rc0_freeze(struct rc0 *t)
 {
 	t->r.p->frozen = true;
@@ -170,7 +177,9 @@ static inline void rc0_thaw(struct rc0 *t)
 	pair_flush(t->r.p);
 }
 
-/* A response with data of the remote region from @offset on. */
+/* Asserts that the next packet is a response with the data of the remote region from
+ * @offset on.
+ */
 #define rc0_expect_response(t, op_, psn_, msn_, offset, len_)                        \
 	do {                                                                         \
 		const struct raw_packet *k_ = raw_expect(&(t)->r, (op_), (psn_));    \
@@ -201,7 +210,9 @@ static inline void rc0_expect_zeros(const uint8_t *data, size_t len)
 		assert_int_equal(data[i], 0);
 }
 
-/* The packet (at PSN 100) is refused with a NAK of this syndrome and an event. */
+/* Asserts that the packet, which has PSN 100, leads to a NAK with this syndrome and to
+ * the event.
+ */
 static inline void rc0_expect_refused(const struct raw_packet *pkt, uint8_t syndrome,
 				      enum rn_async_event event)
 {
@@ -215,7 +226,9 @@ static inline void rc0_expect_refused(const struct raw_packet *pkt, uint8_t synd
 	rc0_free(&t);
 }
 
-/* The packet (at PSN 100) is refused so, and the remote region is all zeros as it was. */
+/* Asserts that the packet, which has PSN 100, leads to such a NAK and to an access error,
+ * and that it has changed no byte of the remote region.
+ */
 static inline void rc0_expect_harmless(struct rc0 *t, const struct raw_packet *pkt,
 				       uint8_t syndrome)
 {
@@ -226,7 +239,7 @@ static inline void rc0_expect_harmless(struct rc0 *t, const struct raw_packet *p
 	rc0_expect_zeros(t->r.mr->data, RAW_MR_LEN);
 }
 
-/* The 8 bytes of the remote region from @offset on. */
+/* Returns the 8 bytes of the remote region from @offset on. */
 static inline uint64_t rc0_load(const struct rc0 *t, uint32_t offset)
 {
 	uint64_t v;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rc_pair.h - two connected RC QPs, each with a region, for tests end to end. */
+/* rc_pair.h - two connected RC QPs, each with a memory region, for tests with both sides.
+ */
 #ifndef RN_RC_PAIR_H
 #define RN_RC_PAIR_H
 
@@ -14,7 +15,7 @@ enum {
 	IMM = 0x01020304,
 };
 
-/* Two connected QPs, each with a region. */
+/* Two connected QPs, each with a memory region. */
 struct rc {
 	struct pair *p;
 	struct pair_qp *a, *b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* req_kit.h - posting to the QP under test, for the tests of the requester. */
+/* req_kit.h - functions for tests of the requester, which post to the QP under test. */
 #ifndef RN_REQ_KIT_H
 #define RN_REQ_KIT_H
 
@@ -7,9 +7,11 @@
 
 #include "transport/qp/qp.h"
 
-/* What the attributes of RC0 mean. */
-#define ACK_TIMEOUT_LEAST ((rn_ns)4096 << 14) /* timeout 14: 67 ms */
-#define ACK_TIMEOUT (4 * ACK_TIMEOUT_LEAST)   /* 268 ms: when the timer runs out */
+/* Times that follow from the attributes of RC0 (raw.h). */
+#define ACK_TIMEOUT_LEAST ((rn_ns)4096 << 14) /* minimum ACK timeout for code 14: 67 ms \
+					       */
+/* time at which the timer of the device expires: 268 ms */
+#define ACK_TIMEOUT (4 * ACK_TIMEOUT_LEAST)
 #define RNR_CODE_20 RN_USEC(10240)
 
 enum {
@@ -17,7 +19,7 @@ enum {
 };
 #define REMOTE_VA 0x7f0000001000u
 
-/* Byte i of the region, until a test writes something else. */
+/* Returns the initial value of byte @i of the test's memory region. */
 static inline uint8_t pattern(uint32_t i)
 {
 	return (uint8_t)(7 * i + 1);
@@ -37,7 +39,7 @@ static inline struct raw req_new(void (*change)(struct rn_qp_attr *))
 	return r;
 }
 
-/* Post bytes of a region; what can leave leaves. */
+/* Posts a request for the bytes of an SGE, and sends the packets that can be sent now. */
 static inline void post_sge(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
 			    struct rn_sge sge, uint32_t flags)
 {
@@ -57,7 +59,7 @@ static inline void post_sge(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opc
 	assert_int_equal(pair_post_send(r->q, &wr), 0);
 }
 
-/* The first @len bytes of the test's region. */
+/* The same for the first @len bytes of the test's memory region. */
 static inline void post_flags(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
 			      uint32_t len, uint32_t flags)
 {
@@ -70,7 +72,7 @@ static inline void post(struct raw *r, uint64_t wr_id, enum rn_wr_opcode opcode,
 	post_flags(r, wr_id, opcode, len, RN_SEND_SIGNALED);
 }
 
-/* A request whose memory does not exist for the device. */
+/* Posts a request whose L_Key is not valid. */
 static inline void post_bad_lkey(struct raw *r, uint64_t wr_id)
 {
 	struct rn_sge sge = pair_sge(r->mr, 0, 100);
@@ -82,7 +84,7 @@ static inline void post_bad_lkey(struct raw *r, uint64_t wr_id)
 	assert_int_equal(pair_post_send(r->q, &wr), 0);
 }
 
-/* Opcode of packet @i of @n. */
+/* Returns the opcode of packet number @i of a message of @n packets. */
 static inline uint8_t req_nth(uint32_t i, uint32_t n, uint8_t first, uint8_t only)
 {
 	if (n == 1)
@@ -92,8 +94,9 @@ static inline uint8_t req_nth(uint32_t i, uint32_t n, uint8_t first, uint8_t onl
 	return (uint8_t)(first + (i == n - 1 ? 2 : 1));
 }
 
-/* A message of @len bytes in packets of 1024 leaves; it is acknowledged and completes.
- * Its wr_id is @len.
+/* Asserts that the device has sent a message of @len bytes in packets of 1024 bytes.
+ * Sends an ACK for the message, and asserts that the request completes. Its wr_id must be
+ * @len.
  */
 static inline void check_message(struct raw *r, uint32_t psn, uint32_t len, uint8_t first,
 				 uint8_t only)
@@ -114,7 +117,7 @@ static inline void check_message(struct raw *r, uint32_t psn, uint32_t len, uint
 	pair_expect_no_wc(r->q->scq);
 }
 
-/* SENDs 200, 201, ... of one packet each, PSN and wr_id alike. */
+/* Posts SENDs of one packet each. Their PSNs and wr_ids are 200, 201, ... */
 static inline void post_sends(struct raw *r, unsigned count)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -140,7 +143,9 @@ static inline void expect_stat(const struct raw *r, enum rn_stat stat, uint64_t 
 	assert_int_equal(pair_stat(r->p, 0, stat), value);
 }
 
-/* Nothing of the QP is counted anywhere when nothing is on its way. */
+/* Frees the device. Before that, asserts that the counters of unacknowledged requests are
+ * 0 if no request is in progress.
+ */
 static inline void req_free(struct raw *r)
 {
 	const struct rn_qp *qp = r->q->qp;
@@ -155,7 +160,7 @@ static inline void req_free(struct raw *r)
 	raw_free(r);
 }
 
-/* READ response packet @psn with @len bytes of payload. */
+/* Sends a READ response with PSN @psn and @len bytes of payload. */
 static inline void send_read_response(struct raw *r, uint8_t op, uint32_t psn,
 				      uint32_t len)
 {

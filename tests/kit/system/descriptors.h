@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* descriptors.h - how many descriptors are open: who leaves one open is found by it. */
+/* descriptors.h - counts the open descriptors of the process, so that a test notices a
+ * descriptor that was not closed.
+ */
 #ifndef RN_TEST_DESCRIPTORS_H
 #define RN_TEST_DESCRIPTORS_H
 
 #include <fcntl.h>
 
-/* Of those that a test comes to have. */
+/* Returns the number of open descriptors below 1024. */
 static inline unsigned count_descriptors(void)
 {
 	unsigned count = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* forbid_calls.h - a sandbox such as containers have: system calls fail with an errno. */
+/* forbid_calls.h - a sandbox like those of containers, in which some system calls fail.
+ */
 #ifndef RN_TEST_FORBID_CALLS_H
 #define RN_TEST_FORBID_CALLS_H
 
@@ -11,9 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* From now on, for all threads and for what they start: the system calls with the numbers
- * @first to @last fail with @err. A later sandbox decides over an earlier one. Needs no
- * privilege. Return: 0 or -errno.
+/* Makes the system calls with the numbers @first to @last fail with the errno value @err,
+ * from now on, for all threads of the process and for the programs that it starts. If
+ * several calls of this function name the same system call, the last one counts. Needs no
+ * privilege. Returns 0 or -errno.
  */
 static inline int forbid_calls(unsigned first, unsigned last, int err)
 {
@@ -34,7 +36,7 @@ static inline int forbid_calls(unsigned first, unsigned last, int err)
 	return 0;
 }
 
-/* 425 to 427 on every architecture. */
+/* The system calls of io_uring have the numbers 425 to 427 on every architecture. */
 static inline int forbid_uring(int err)
 {
 	return forbid_calls(SYS_io_uring_setup, SYS_io_uring_register, err);

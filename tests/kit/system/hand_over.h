@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hand_over.h - descriptors that a client of rocind passes over a channel. */
+/* hand_over.h - sends descriptors over a socket, as a client of rocind does. */
 #ifndef RN_TEST_HAND_OVER_H
 #define RN_TEST_HAND_OVER_H
 
@@ -10,7 +10,8 @@ enum {
 	HAND_OVER_MAX = 8
 };
 
-/* One byte with copies of @count descriptors. @flags: of sendmsg(). Return: as sendmsg().
+/* Sends one byte, with copies of @count descriptors. @flags: flags of sendmsg(). Returns
+ * what sendmsg() returns.
  */
 static inline ssize_t hand_over_all(int channel, const int *fds, unsigned count,
 				    int flags)

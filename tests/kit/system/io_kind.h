@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* io_kind.h - tests that run once as ever and once, with ROCIN_IO=uring, by io_uring. */
+/* io_kind.h - helpers for tests that run twice: with the usual system calls and, if
+ * ROCIN_IO is "uring", with io_uring.
+ */
 #ifndef RN_TEST_IO_KIND_H
 #define RN_TEST_IO_KIND_H
 
@@ -16,8 +18,8 @@ static inline bool io_by_uring(void)
 	return io && strcmp(io, "uring") == 0;
 }
 
-/* For main(): 77 (skipped), with a sentence, where io_uring is wanted and there is none;
- * or 0.
+/* For main() of such a test: returns 77 (the test is skipped), after a message, if the
+ * test needs io_uring and the kernel does not offer it. Otherwise returns 0.
  */
 static inline int io_missing(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* roce_socket.h - sockets as rocind makes them, on addresses that no other test uses. */
+/* roce_socket.h - makes sockets as rocind does, on addresses that no other test uses. */
 #ifndef RN_ROCE_SOCKET_H
 #define RN_ROCE_SOCKET_H
 
@@ -16,7 +16,8 @@
 #define UDP_GRO 104
 #endif
 
-/* 127.81.x.y: a block of 8 addresses for each process; @n: which of them. */
+/* Returns an address 127.81.x.y. Each process has a block of 8 addresses; @n chooses one.
+ */
 static inline struct rn_gid roce_gid(unsigned n)
 {
 	unsigned last = ((unsigned)getpid() * 8 + n) & 0xffff;
@@ -54,7 +55,7 @@ static inline void roce_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* A bound socket, or -1 with errno. */
+/* Returns a bound socket, or -1 with errno. */
 static inline int roce_socket(const struct rn_gid *gid)
 {
 	bool v4 = rn_gid_is_ipv4(gid);

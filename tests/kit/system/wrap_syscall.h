@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wrap_syscall.h - answers calls of syscall() in place of the kernel: for one program,
- * linked with --wrap=syscall.
+/* wrap_syscall.h - lets a test answer calls of syscall() in place of the kernel. The
+ * program must be linked with --wrap=syscall.
  */
 #ifndef RN_TEST_WRAP_SYSCALL_H
 #define RN_TEST_WRAP_SYSCALL_H
@@ -9,19 +9,21 @@
 #include <stdbool.h>
 
 enum {
-	KIT_SYSCALL_ARGS = 6 /* as many as there may be */
+	KIT_SYSCALL_ARGS = 6 /* maximum number of arguments of a system call */
 };
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-/* Defined by the test. Returns true if the call has the result @rc, and errno; false: the
- * kernel gets it, with the arguments as they are then.
+/* The test must define this function. If it returns true, the system call returns @rc,
+ * with the errno that the function has set. If it returns false, the call goes to the
+ * kernel, with the arguments @arg, which the function may have changed.
  */
 static bool answer_syscall(long number, long arg[KIT_SYSCALL_ARGS], long *rc);
 
-/* Reads as many arguments as there may be, which may be more than there are. Visible,
- * since a library whose calls are wrapped, as the counted core, finds it in the test.
+/* Reads the maximum number of arguments, even if the caller has passed fewer. Has default
+ * visibility, because the transport core may be a shared library, whose calls must find
+ * this function in the test program.
  */
 __attribute__((visibility("default"), no_sanitize("address"))) long
 __wrap_syscall(long number, ...)
