@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""pytest_rocin - RDMA devices made of software for tests.
+"""pytest_rocin - a plugin of pytest that offers simulated RDMA devices to tests.
 
-With `pytest --rocin' each test that has the fixture `rocin' gets two addresses of its own, starts
-programs on devices with them, makes things go wrong on purpose, and shows the packets if it fails.
-README.md beside this file shows how.
+With `pytest --rocin', each test with the fixture `rocin' has two addresses of its own. It can start
+programs that use devices with these addresses, and set fault rules. If it fails, the report has the
+last packets. README.md in this directory has examples.
 """
 import os
 import pathlib
@@ -17,9 +17,9 @@ import time
 
 import pytest
 
-INSIDE = "PYTEST_ROCIN_INSIDE"  # set where pytest runs with a device already
-PACKETS_SHOWN = 40  # lines of the report of a test that failed
-WAIT = 300  # seconds for a program to listen: longer than on any machine that works
+INSIDE = "PYTEST_ROCIN_INSIDE"  # environment variable: pytest was started under `rocin run'
+PACKETS_SHOWN = 40  # maximum number of packets in the report of a failed test
+WAIT = 300  # seconds to wait until a program listens; even a busy machine needs less
 
 _numbers = iter(range(1, 1 << 14))
 
@@ -32,7 +32,8 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
-    """Starts pytest once more, where libibverbs finds a device: that is decided when a program starts."""
+    """Executes pytest again under `rocin run': the environment in which libibverbs finds a device must
+    be set before the program starts."""
     if not config.option.rocin or os.environ.get(INSIDE) or config.option.help or config.option.version:
         return
     program = shutil.which("rocin")
@@ -49,13 +50,14 @@ def pytest_cmdline_main(config):
 
 
 def _address(number):
-    """One that no other test of this machine has: the process id and a number are in it."""
+    """Returns an address that no other test of this machine uses: it contains the process id."""
     pid = os.getpid()
     return f"127.{64 + pid // 256 % 64}.{pid % 256}.{number}"
 
 
 def _is_listening(port):
-    """Does anybody listen at this TCP port? Asks the kernel, since a connection would be taken for a peer."""
+    """Returns whether a process listens on this TCP port. Reads this from /proc/net, because a test
+    connection would disturb the program."""
     for table in ("tcp", "tcp6"):
         try:
             lines = pathlib.Path("/proc/net", table).read_text(encoding="ascii").splitlines()[1:]
@@ -69,7 +71,7 @@ def _is_listening(port):
 
 
 class Rocin:
-    """Devices for one test. Public: addresses, run(), start(), env(), faults(), packets()."""
+    """The devices of one test. Public members: addresses, run(), start(), env(), faults(), packets()."""
 
     def __init__(self, folder):
         self.addresses = tuple(_address(n) for n in (next(_numbers) % 254 + 1, next(_numbers) % 254 + 1))
@@ -79,7 +81,8 @@ class Rocin:
         self._count = 0
 
     def faults(self, spec):
-        """From here on programs start with these faults, as of `rocin run --fault'; None: without."""
+        """Sets the fault rules (option --fault of `rocin run') of programs that are started later.
+        None: no fault rules."""
         self._faults = spec
 
     def _words(self, netdev, options):
@@ -91,16 +94,18 @@ class Rocin:
         return [*words, *options]
 
     def env(self, netdev=None, options=()):
-        """The environment in which a program finds the device, for who starts it by himself."""
+        """Returns an environment in which a program finds the device. For tests that start programs
+        without start() and run()."""
         words = self._words(netdev, options)
         words[1:2] = ["env", "--format=file"]
         text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
         return dict(os.environ, **dict(line.split("=", 1) for line in text.splitlines()))
 
     def start(self, *command, netdev=None, options=(), listens=None, **popen):
-        """Starts a program with a device; it ends with the test. Returns a subprocess.Popen.
+        """Starts a program that finds the device. It is killed at the end of the test. Returns a
+        subprocess.Popen.
 
-        listens: a TCP port; returns when the program, or one that it has started, listens there.
+        listens: a TCP port. The function returns when a process listens on this port.
         """
         popen.setdefault("text", True)
         child = subprocess.Popen([*self._words(netdev, options), "--", *map(str, command)],
@@ -116,9 +121,10 @@ class Rocin:
         return child
 
     def run(self, *command, netdev=None, options=(), check=True, timeout=None, **popen):
-        """Runs a program with a device to its end. Returns its subprocess.CompletedProcess.
+        """Runs a program that finds the device, and waits for its end. Returns a
+        subprocess.CompletedProcess.
 
-        A status other than 0 fails the test with what the program wrote, unless check is false.
+        An exit status other than 0 fails the test with the output of the program, unless check is false.
         """
         for stream in ("stdout", "stderr"):
             popen.setdefault(stream, subprocess.PIPE)
@@ -129,7 +135,8 @@ class Rocin:
         return subprocess.CompletedProcess(command, child.returncode, out, err)
 
     def packets(self):
-        """The packets that the programs of this test have sent and received, a line each, by file."""
+        """Returns the packets that the programs of this test have sent and received, as lines of text,
+        those of one capture file after those of another."""
         lines = []
         for file in self.captures():
             done = subprocess.run(["rocin", "dump", str(file)], capture_output=True, text=True, check=False)
@@ -140,7 +147,7 @@ class Rocin:
         return sorted(self._folder.glob("*.pcap"))
 
     def end(self):
-        """Ends all that was started, with what it has started."""
+        """Kills all programs that were started, with their child processes."""
         for child in self._started:
             try:
                 os.killpg(child.pid, signal.SIGKILL)
@@ -151,7 +158,7 @@ class Rocin:
 
 @pytest.fixture(scope="session")
 def rocin_folder():
-    """Directory of rocind's sockets and of captures, for all tests of this run."""
+    """Creates a directory for the sockets of rocind and the captures of all tests of this run."""
     folder = tempfile.mkdtemp(prefix="rocin-")
     before = os.environ.get("ROCIN_RUNTIME_DIR")
     os.environ["ROCIN_RUNTIME_DIR"] = os.path.join(folder, "run")
@@ -166,7 +173,7 @@ def rocin_folder():
 
 @pytest.fixture
 def rocin(request):
-    """Devices for this test; see Rocin."""
+    """The devices of this test (class Rocin)."""
     if not request.config.option.rocin:
         pytest.skip("devices of Rocin: start pytest with --rocin")
     folder = request.getfixturevalue("rocin_folder") / f"test-{next(_numbers)}"
@@ -178,7 +185,7 @@ def rocin(request):
 
 
 def _keep(config, item, devices):
-    """Copies the captures of a test to the directory that the user has named. Returns a line for the report."""
+    """Copies the captures of a test to the directory of --rocin-captures. Returns a line for the report."""
     wanted = config.option.rocin_captures
     if not wanted or not devices.captures():
         return ""
@@ -197,7 +204,7 @@ def pytest_runtest_makereport(item, call):
     devices = getattr(item, "rocin", None)
     if report.when != "call" or not report.failed or not devices:
         return
-    devices.end()  # what is not ended may not have written all packets
+    devices.end()  # a program that still runs may not have written all packets
     lines = devices.packets()
     if not lines:
         return
@@ -206,7 +213,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def free_port():
-    """A TCP port that nobody listens on now, for programs that meet at one."""
+    """Returns a TCP port on which no process listens now."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
