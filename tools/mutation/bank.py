@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""bank - the mutants of tests/mutants, and the sites in the product code that they change."""
+"""bank - reads the mutants of tests/mutants, and finds the places in the product code that they change."""
 import bisect
 import hashlib
 import re
@@ -9,11 +9,12 @@ from . import tokens as c
 BANK = "tests/mutants"
 SEPARATOR = " :: "
 EQUIVALENT = "equivalent: "
-NO_MUTANTS = {"CMakeLists.txt", "coverage.txt"}  # in tests/mutants
+NO_MUTANTS = {"CMakeLists.txt", "coverage.txt"}  # files in tests/mutants that contain no mutants
 
 
 class Mutant:
-    """One line of the bank. Its id is made of what it changes, so it outlives other lines."""
+    """A mutant: one line of the files in tests/mutants. Its id is a hash of the change, so the id stays
+    the same if other lines are added or removed."""
 
     def __init__(self, where, folder, head, old, new, breaks, equivalent):
         self.where, self.folder, self.breaks, self.equivalent = where, folder, breaks, equivalent
@@ -38,7 +39,7 @@ def normal(text):
 
 
 def read(root, sentences):
-    """All mutants in the order of the files; what is wrong with a line goes to sentences."""
+    """Returns all mutants in the order of the files. Adds error messages about lines to sentences."""
     found = []
     for path in sorted(p for p in (root / BANK).rglob("*.txt") if p.name not in NO_MUTANTS):
         folder = str(path.relative_to(root / BANK).with_suffix(""))
@@ -63,7 +64,7 @@ def read(root, sentences):
 
 
 class Source:
-    """A file of product code as tokens."""
+    """A file of the product code, split into tokens."""
 
     def __init__(self, path):
         self.text = path.read_text()
@@ -76,7 +77,7 @@ class Source:
         return bisect.bisect_right(self.lines, self.tokens[index].start)
 
     def find(self, words, spans):
-        """Indices at which the words stand inside one of the spans of tokens."""
+        """Returns the token indices at which the words occur within one of the spans of tokens."""
         size = len(words)
         return [at for first, last in spans for at in range(first, last - size + 2)
                 if self.words[at] == words[0] and self.words[at:at + size] == words]
@@ -87,7 +88,8 @@ class Source:
         return [(name, end) for text, name, _, end in self.functions if text == function]
 
     def can_choose(self, first, last):
-        """Is there run time where these tokens stand: in a function's body, or in a macro?"""
+        """Returns true if these tokens are in a function's body or in a macro. Elsewhere, such as in an
+        initialiser of a table, no code runs that could choose between original and mutant."""
         if self.tokens[first].directive:
             at = first
             while at and self.words[at] != "#":
@@ -97,7 +99,8 @@ class Source:
 
 
 def locate(mutant, source):
-    """Set where the mutant stands; answers what is wrong, with the remedy, or None."""
+    """Finds the tokens that the mutant replaces, and stores their indices in it. Returns None, or an
+    error message with the remedy."""
     words, new = normal(mutant.old), normal(mutant.new)
     spans = source.spans(mutant.function)
     if mutant.bad_head:
@@ -119,7 +122,8 @@ def locate(mutant, source):
 
 
 def misfit(mutant, source, words, new):
-    """Why the text that was found cannot become a choice at run time, or None."""
+    """Returns None, or the reason why the text that was found cannot be replaced by an expression or
+    statement that chooses at run time."""
     if words == new:
         return "the replacement is the original"
     if not c.balanced(words) or not c.balanced(new):
@@ -134,7 +138,8 @@ def misfit(mutant, source, words, new):
 
 
 def crossing(mutants):
-    """Sentences about sites of one file that overlap without one holding the other."""
+    """Yields error messages about mutants of one file whose texts overlap, unless one text contains the
+    other."""
     open_ones = []
     for mutant in sorted(mutants, key=lambda m: (m.first, -m.last)):
         open_ones = [other for other in open_ones if other.last >= mutant.first]
@@ -145,7 +150,7 @@ def crossing(mutants):
 
 
 def load(root):
-    """(mutants, {file: Source}, sentences about what is wrong)"""
+    """Returns (mutants, {file: Source}, error messages)."""
     sentences, sources, by_file = [], {}, {}
     mutants = read(root, sentences)
     for mutant in mutants:
@@ -166,7 +171,7 @@ def load(root):
 
 
 def splice(source, mutants):
-    """The text of a file in which each of its mutants is a choice at run time."""
+    """Returns the text of a file with all of its mutants, which are chosen at run time."""
     sites = {}
     for mutant in mutants:
         sites.setdefault((mutant.first, mutant.last), []).append(mutant)
@@ -194,7 +199,7 @@ def splice(source, mutants):
 
 
 def choice(mutants):
-    """What stands before and behind the original text."""
+    """Returns the C texts that are inserted before and after the original text."""
     if mutants[0].is_statement:
         heads = "".join(f"if (RN_MUTANT({m.number})) {{ {m.new} }} else " for m in mutants)
         return heads + "{ ", " }"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""box - one run of one test, apart from all others.
+"""box - runs a test in an environment of its own (a box), so that tests do not disturb each other.
 
-Each run has network, processes, /tmp and the files that choose the mutant to itself, and ends
-with all that it started. Where the system permits no namespaces, runs go one at a time.
+Each run has its own network, process ids, /tmp, and files that select the mutant. All processes that
+it has started are killed at its end. If the system permits no namespaces, only one test runs at a
+time.
 """
 import os
 import signal
@@ -33,11 +34,12 @@ status=0
 exit "$status"
 """
 SPACES = ["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL"]
-SETTINGS = ("ROCIN_", "RDMAV_", "LD_PRELOAD")  # of the person who runs this: tests must not see them
+# Prefixes of environment variables that are removed, because settings of the user must not affect tests.
+SETTINGS = ("ROCIN_", "RDMAV_", "LD_PRELOAD")
 
 
 def how():
-    """The words that give a run a space of its own; none where that is not permitted."""
+    """Returns the command line that starts a program in new namespaces, or [] if that is not permitted."""
     for words in (["unshare", *SPACES], ["unshare", "--map-root-user", *SPACES]):
         try:
             if subprocess.run([*words, "mount", "-t", "tmpfs", "none", "/tmp"], capture_output=True,
@@ -49,7 +51,7 @@ def how():
 
 
 class Box:
-    """One of those that work at the same time."""
+    """An environment for one test at a time. Several boxes can run tests at the same time."""
 
     def __init__(self, place, name, words):
         self.place, self.words = place, words
@@ -58,12 +60,13 @@ class Box:
         self.log = place.top / f"output-{name}.log"
 
     def run(self, test, number, limit, reached_size=0):
-        """(how it ended: passed, skipped, failed, died, hung; seconds; mutants that it reached)"""
+        """Runs a test with mutant number. Returns (result: passed, skipped, failed, died or hung; duration
+        in seconds; set of the mutants that it has reached)."""
         (self.mine / "mutant").write_text(f"{number}\n")
         (self.mine / "reached").write_bytes(bytes(reached_size))
         env = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
         env.update(test.env)
-        env["RN_WHOLE"] = str(self.place.root)  # for tests that break the transport by patches
+        env["RN_WHOLE"] = str(self.place.root)  # real source tree, for tests that apply patches to it
         command = test.command
         if self.words:
             command = [*self.words, "bash", "-c", SCRIPT, "box", str(self.place.root), str(self.place.chosen),
@@ -83,7 +86,8 @@ class Box:
 
     @staticmethod
     def end(child):
-        """With all that it started: its session here, its process namespace in a box."""
+        """Kills the test and all processes that it has started: its process group and, if it runs in
+        namespaces, its PID namespace."""
         try:
             os.killpg(child.pid, signal.SIGKILL)
         except ProcessLookupError:

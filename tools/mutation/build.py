@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""build - a second source tree that holds all mutants at once, and its build.
+"""build - makes and builds a second source tree, which contains all mutants.
 
-build/mutate/tree is the source tree again: links to its files, and rewritten copies of those
-that have mutants. It is built as the preset dev is, so what has no mutant is compiled as there
-(a compiler cache finds it), and headers are mutated like everything else.
+build/mutate/tree has a link to each file of the source tree or, if the file has mutants (it may be a
+header), a rewritten copy. It is built with the preset dev. Files without mutants are compiled by the
+same commands as in the normal build, so a compiler cache has their objects.
 """
 import hashlib
 import json
@@ -15,16 +15,17 @@ import sys
 
 from . import bank
 
-REACHED_SIZE = 16384  # bytes, one a mutant; tools/mutation/mutant.h has it too
+REACHED_SIZE = 16384  # bytes, one for each mutant; the same as in tools/mutation/mutant.h
 PRESET = "dev"
-# A link to a header is not what it leads to: a header beside it may be a copy with mutants.
+# The compiler must not replace the path of a header, which is a link, by the path to which it leads:
+# an #include in that header would then not find the rewritten copies in this tree.
 FLAGS = "-DCMAKE_C_FLAGS=-fno-canonical-system-headers"
-# What changes none of the programs under test, nor what the tests expect.
+# Files whose changes have no effect on the programs under test or on the results of tests.
 NO_PART = re.compile(r"^(tests/(mutants/|coverage\.txt$)|tools/mutat|tools/check$|shared/|\.)|(^|/)README\.md$|^tools/docs/\w+\.md$")
 
 
 class Place:
-    """Where things lie below build/mutate."""
+    """The paths of the files below build/mutate."""
 
     def __init__(self, root):
         self.root = root
@@ -42,7 +43,8 @@ class Place:
 
 
 def tracked(root):
-    """The files of the source tree, new ones too; without git, all that is not below build."""
+    """Returns the files of the source tree, including new ones that git does not track yet. Without git,
+    returns all files that are not below build."""
     listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=root,
                             capture_output=True, text=True, check=False)
     if listed.returncode == 0:
@@ -54,7 +56,7 @@ def tracked(root):
 
 
 def fingerprint(root, names):
-    """A word that changes with all that a verdict hangs on."""
+    """Returns a hash of all files on which verdicts depend."""
     digest = hashlib.sha1()
     for name in names:
         if not NO_PART.search(name):
@@ -63,7 +65,8 @@ def fingerprint(root, names):
 
 
 def give_numbers(place, mutants):
-    """A mutant keeps its number, so that a new line makes few files new."""
+    """Gives each mutant its number. Known mutants keep their numbers, so that only few files must be
+    compiled again if a mutant is added."""
     known = json.loads(place.numbers.read_text()) if place.numbers.exists() else {}
     fresh = max(known.values(), default=0)
     for mutant in mutants:
@@ -98,7 +101,8 @@ def write_tree(place, names, sources, mutants):
 
 
 def write_copy(place, name, source, mutants):
-    """The line marker says where the text is from, and, as of a system header, warns of nothing."""
+    """Writes the copy of a file with mutants. Its line marker names the original file, and marks the text
+    as a system header, in which the compiler does not warn."""
     to = place.tree / name
     text = (f'#define RN_MUTANT_CHOSEN "{place.chosen}"\n#define RN_MUTANT_REACHED "{place.reached}"\n'
             f'#include "{place.root}/tools/mutation/mutant.h"\n# 1 "{place.root / name}" 3\n'
@@ -110,7 +114,8 @@ def write_copy(place, name, source, mutants):
 
 
 def make(place, mutants):
-    """Configure and build; what does not compile is named by the line of the bank."""
+    """Configures and builds. If a mutant does not compile, the error message names its line in
+    tests/mutants."""
     configure = ["cmake", "--preset", PRESET, "-DRN_TESTS=ON", "-DRN_LTO=OFF", "-DRN_SHARED_CORE=OFF", FLAGS]
     build = ["cmake", "--build", str(place.build), "--", "-k", "0"]
     with open(place.log, "w") as log:

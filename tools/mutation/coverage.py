@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""coverage - does a test of each capability that Rocin claims fail when it is broken?
+"""coverage - checks that each capability has a test of its own that fails if the capability is broken.
 
 tests/coverage.txt has the capabilities with their tests, tests/mutants/coverage.txt the
 mutants that break them.
@@ -12,11 +12,11 @@ CAPABILITIES = "tests/coverage.txt"
 ENTRIES = "tests/mutants/coverage.txt"
 WANTS = "wants CAPABILITY :: FILE:ID... or CAPABILITY :: none: REASON"
 NONE = "none: "
-WIDTH = 58  # characters of a capability in the table
+WIDTH = 58  # width in characters of a capability in the table
 
 
 class Line:
-    """One capability: the tests that show it, and the mutants that break it."""
+    """A capability: one line of tests/coverage.txt, with its tests, and the mutants that break it."""
 
     def __init__(self, where, topic, what, evidence):
         self.where, self.topic, self.what = where, topic, what
@@ -25,7 +25,7 @@ class Line:
         self.mutants, self.reason = [], ""
 
     def tests(self, all_tests):
-        """[(test, functions of it that count; all if there are none)]"""
+        """Returns [(test, its functions that show the capability; []: all functions)]."""
         found = {}
         for pattern, function in self.evidence:
             for test in all_tests:
@@ -35,7 +35,7 @@ class Line:
 
 
 def rows(path):
-    """(where it stands, text) of each line that is one"""
+    """Yields (place in the file, text) of each line that is neither empty nor a comment."""
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             yield f"{path.name}:{number}", line.strip()
@@ -77,7 +77,7 @@ def read_entry(where, row, lines, by_id, sentences):
 
 
 def load(root, mutants, sentences):
-    """The capabilities; what is wrong with an entry, or missing, goes to sentences."""
+    """Returns the capabilities. Adds messages about wrong or missing entries to sentences."""
     lines, by_id = read_lines(root, sentences), {m.id: m for m in mutants}
     for where, row in rows(root / ENTRIES):
         read_entry(f"tests/mutants/{where}", row, lines, by_id, sentences)
@@ -88,7 +88,8 @@ def load(root, mutants, sentences):
 
 
 def failed_functions(text):
-    """Those that cmocka says have failed, and one that has begun and not ended."""
+    """Returns the test functions that have failed according to the output of cmocka, and the one that was
+    running when the program ended."""
     failed = set(re.findall(r"^\[  (?:FAILED |ERROR  ) \] (\w+)$", text, re.M))
     ended = set(re.findall(r"^\[ {2,}OK \] (\w+)|^\[  SKIPPED \] (\w+)", text, re.M))
     begun = re.findall(r"^\[ RUN {6}\] (\w+)$", text, re.M)
@@ -98,20 +99,22 @@ def failed_functions(text):
 
 
 class Coverage:
-    """Looks for a test of a line that kills a mutant of the line."""
+    """Searches, for each capability, one of its tests that kills one of its mutants."""
 
     def __init__(self, judging, found):
         self.judging, self.baseline, self.found = judging, judging.baseline, found
 
     def order(self, line, before):
-        """The one that killed it on another tree, then quick ones, then those that take no time as
-        far as is known."""
+        """Returns the tests of a capability in the order in which they are run: first the test before,
+        which has killed the mutant in an earlier state of the sources, then the quick tests, then the
+        others. Within each group, tests with a shorter known duration come first."""
         seconds = {name: entry[1] for name, entry in self.baseline.known.items()}
         return sorted(line.tests(self.baseline.tests), key=lambda pair: (
             pair[0].name != before, not pair[0].quick, seconds.get(pair[0].name, 0)))
 
     def pair(self, mine, mutant, line):
-        """The verdict on one mutant of a line, or None where none of its tests can run."""
+        """Runs the tests of a capability with one of its mutants until one kills it. Returns the verdict,
+        or None if the run is being stopped."""
         start, reached, ran = time.monotonic(), 0, False
         entry = {"id": f"{line.key} :: {mutant.id}", "by": "", "how": ""}
         before = self.found.of.get(entry["id"], {}).get("by")
@@ -140,7 +143,8 @@ class Coverage:
         return self.judging.kills(mine, mutant, test, told)
 
     def judge(self, mine, line):
-        """What its mutants come to; those that were killed on this tree are not run again."""
+        """Judges all mutants of a capability. Those that were already killed with these sources are not
+        run again."""
         for mutant in line.mutants:
             known = self.found.of.get(f"{line.key} :: {mutant.id}")
             if known is None or known["stamp"] != self.found.stamp or not known["by"]:
@@ -159,7 +163,7 @@ def word(entry):
 
 
 def outcome(line, found):
-    """(what the line comes to: killed, none, skipped or open; the words for the table)"""
+    """Returns (result of the capability: killed, none, skipped or open; text for the table)."""
     if line.reason:
         return "none", line.reason
     entries = [found.of.get(f"{line.key} :: {mutant.id}") for mutant in line.mutants]
@@ -173,7 +177,7 @@ def outcome(line, found):
 
 
 def table(lines, found):
-    """The text, and how many lines have a mutant that none of their tests kills."""
+    """Returns the table as text, and the number of capabilities whose tests kill none of their mutants."""
     out, counts = [], dict.fromkeys(("killed", "none", "skipped", "open"), 0)
     for line in lines:
         how, words = outcome(line, found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""judge - which tests reach a mutant, and whether one of them fails with it."""
+"""judge - finds out which tests reach a mutant, and whether one of them fails with it."""
 import json
 import os
 import queue
@@ -12,8 +12,10 @@ import time
 from . import box, build
 
 QUICK = {"unit", "scenario", "rocind", "quick"}  # labels of tools/check --quick
-LIMIT_TIMES, LIMIT_MORE = 5, 5  # times the time without a mutant, and seconds: busy machines
-FAST_TIMEOUT = 300  # seconds for the run without a mutant, if the test says nothing of it
+# Time limit of a test with a mutant: its duration without a mutant times LIMIT_TIMES, plus LIMIT_MORE
+# seconds. It is that long because the machine may be busy.
+LIMIT_TIMES, LIMIT_MORE = 5, 5
+FAST_TIMEOUT = 300  # time limit in seconds of a run without a mutant, if the test has no TIMEOUT
 
 
 class Test:
@@ -31,7 +33,8 @@ class Test:
 
 
 def tests_of(place):
-    """All tests but those that want the machine alone, which measure, and the bank's own."""
+    """Returns all tests except those that need the machine alone, because they measure times, and those
+    of tools/mutate itself."""
     out = subprocess.run(["ctest", "--show-only=json-v1"], cwd=place.build, capture_output=True, text=True,
                          check=True).stdout
     tests = [Test(entry) for entry in json.loads(out)["tests"] if "command" in entry]
@@ -39,7 +42,7 @@ def tests_of(place):
 
 
 class Crew:
-    """Boxes that take items from one list; each item is worked on by one of them."""
+    """A set of boxes that process the items of a list at the same time, each item in one box."""
 
     def __init__(self, place, jobs):
         words = box.how()
@@ -49,7 +52,8 @@ class Crew:
         self.locks, self.guard, self.stop = {}, threading.Lock(), False
 
     def held(self, names):
-        """Locks in one order, so that nobody waits in a circle."""
+        """Returns the locks with these names, sorted by name. All threads take locks in this order, so
+        that no deadlock is possible."""
         with self.guard:
             return [self.locks.setdefault(name, threading.Lock()) for name in sorted(names)]
 
@@ -64,7 +68,7 @@ class Crew:
                 lock.release()
 
     def each(self, items, work):
-        """work(box, item) for all; an exception in one ends all."""
+        """Calls work(box, item) for all items. An exception in one call stops all boxes."""
         todo, errors = queue.SimpleQueue(), []
         for item in items:
             todo.put(item)
@@ -100,7 +104,7 @@ def limit(test):
 
 
 class Baseline:
-    """What each test does without a mutant: how long, and which mutants it reaches."""
+    """The results of each test without a mutant: its duration, and the mutants that it reaches."""
 
     def __init__(self, place, crew, stamp, tests, options):
         self.place, self.crew, self.tests = place, crew, tests
@@ -113,7 +117,7 @@ class Baseline:
             self.known = saved["tests"] if saved["stamp"] == stamp else {}
 
     def take(self):
-        """Fill in what is known; run the wanted tests that have not been run."""
+        """Runs the wanted tests that have no result yet, and stores all results in the tests."""
         missing = [test for test in self.wanted if test.name not in self.known]
         if missing:
             print(f"{len(missing)} tests without a mutant: which mutants do they reach?", flush=True)
@@ -135,7 +139,7 @@ class Baseline:
                 self.fill(test)
 
     def measure(self, mine, test):
-        """Run it without a mutant."""
+        """Runs a test without a mutant."""
         how, seconds, reached = self.crew.run(mine, test, 0, test.timeout, build.REACHED_SIZE)
         with self.lock:
             self.known[test.name] = [how, round(seconds, 3), sorted(reached)]
@@ -148,7 +152,8 @@ class Baseline:
         test.reached = set(reached)
 
     def need(self, mine, test):
-        """That one test, run if it has not been, or has failed: that may be the doing of a busy machine."""
+        """Gets the results of one test. Runs it if it has not run yet, or if it has failed, because a busy
+        machine may have been the reason."""
         if self.known.get(test.name, ["failed"])[0] not in ("passed", "skipped"):
             self.measure(mine, test)
             with self.lock:
@@ -159,12 +164,12 @@ class Baseline:
         self.place.baseline.write_text(json.dumps({"stamp": self.stamp, "tests": self.known}))
 
     def judges(self, mutant):
-        """The wanted tests that reach it, without those that fail anyhow."""
+        """Returns the wanted tests that reach the mutant, except those that also fail without it."""
         return [test for test in self.wanted if test.how == "passed" and mutant.number in test.reached]
 
 
 def entries(path):
-    """The verdicts in a file, without a line that was being written when a run was broken off."""
+    """Yields the verdicts in a file. Skips an incomplete line, which a run has left that was killed."""
     for line in path.read_text().splitlines():
         try:
             entry = json.loads(line)
@@ -175,7 +180,7 @@ def entries(path):
 
 
 def is_cut(file):
-    """Does it end in the middle of a line?"""
+    """Returns true if the file ends with an incomplete line."""
     if file.seek(0, os.SEEK_END) == 0:
         return False
     file.seek(-1, os.SEEK_END)
@@ -183,7 +188,9 @@ def is_cut(file):
 
 
 def says_more(entry, known, stamp):
-    """Of two verdicts on these sources: one that kills, by a quick test at best, or after all tests."""
+    """Returns true if verdict entry should replace verdict known. A verdict from other sources is always
+    replaced. Otherwise a verdict that the mutant was killed counts most, especially by a quick test;
+    then a verdict after all tests; then one that did not come from selected tests only."""
     def weight(e):
         return bool(e["by"]), bool(e["by"] and e.get("quick")), bool(e.get("all")), not e.get("some")
 
@@ -191,14 +198,16 @@ def says_more(entry, known, stamp):
 
 
 class Results:
-    """What is known of each mutant; a line is added for each verdict, so nothing is lost."""
+    """The latest verdict on each mutant. Each verdict is appended to a file at once, so that none is lost
+    if the program is killed."""
 
     def __init__(self, path, stamp):
         self.path, self.stamp, self.of = path, stamp, {}
         self.lock = threading.Lock()
         for entry in entries(path) if path.exists() else ():
             known = self.of.get(entry["id"], entry)
-            if entry["stamp"] == stamp or known["stamp"] != stamp:  # what came later on others hides nothing
+            # A verdict on other sources must not replace one on these sources, even if it is newer.
+            if entry["stamp"] == stamp or known["stamp"] != stamp:
                 self.of[entry["id"]] = entry
 
     def put(self, entry):
@@ -209,7 +218,7 @@ class Results:
                 file.write(b"\n" * is_cut(file) + json.dumps(entry).encode() + b"\n")
 
     def join(self, path):
-        """Take over what another tree found on the same sources; how many verdicts that were."""
+        """Adds the verdicts that another source tree has found for the same sources. Returns their number."""
         count = 0
         for entry in entries(path):
             if entry["stamp"] == self.stamp and says_more(entry, self.of.get(entry["id"]), self.stamp):
@@ -218,14 +227,16 @@ class Results:
         return count
 
     def get(self, mutant, quick):
-        """The verdict on this tree; of a quick run only that it was killed is final."""
+        """Returns the verdict on the mutant for these sources, or None. If only some tests were run and
+        did not kill the mutant, this is a verdict only if quick is true."""
         entry = self.of.get(mutant.id)
         if entry is None or entry["stamp"] != self.stamp:
             return None
         return entry if quick or entry["by"] or entry["all"] else None
 
     def hints(self, mutant):
-        """Tests that killed it on another tree, then those that killed others of its file."""
+        """Returns the test that has killed the mutant with earlier sources, and the set of tests that have
+        killed other mutants of the same file."""
         mine = self.of.get(mutant.id, {}).get("by", "")
         others = {entry["by"] for name, entry in self.of.items() if name.split(":")[0] == mutant.file}
         return mine, others
@@ -236,7 +247,8 @@ class Judge:
         self.crew, self.baseline, self.results = crew, baseline, results
 
     def order(self, mutant, tests):
-        """Quick ones first, then those that are likely to fail, then cheap ones."""
+        """Returns the tests in the order in which they are run: the quick tests first; among these, and
+        among the others, first those that will probably fail, and those that take little time."""
         mine, others = self.results.hints(mutant)
 
         def cost(test):
@@ -246,7 +258,8 @@ class Judge:
         return sorted(tests, key=cost)
 
     def judge(self, mine, mutant):
-        """Run the tests that reach it until one fails."""
+        """Runs the tests that reach the mutant until one fails. Returns the verdict, or None if the run is
+        being stopped."""
         start = time.monotonic()
         tests = self.baseline.judges(mutant)
         before = self.results.of.get(mutant.id, {})
@@ -268,9 +281,9 @@ class Judge:
         return entry
 
     def kills(self, mine, mutant, test, told=None):
-        """How the test fails with it, and not without it; "" if it does not. It has to fail
-        twice; one that hangs has to end in time without the mutant. What it says has to be
-        what told() looks for."""
+        """Returns how the test fails with the mutant; "" if it does not fail. The test must fail twice. If
+        it hangs, it must end in time without the mutant. If told is not None, told(output of the test)
+        must be true."""
         how, _, _ = self.crew.run(mine, test, mutant.number, limit(test))
         if how in ("passed", "skipped") or told and not told(mine.log.read_text(errors="replace")):
             return ""
@@ -282,7 +295,7 @@ class Judge:
 
 
 def pieces(mutants, piece):
-    """Every Nth, from the Kth on, in an order that mixes the folders."""
+    """Returns every Nth mutant from the Kth on. They are sorted by their ids before."""
     match = re.fullmatch(r"(\d+)/(\d+)", piece)
     k, n = map(int, match.groups()) if match else (0, 0)
     if not 1 <= k <= n:

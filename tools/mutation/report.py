@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""report - what the verdicts say of each folder."""
+"""report - prints the verdicts on mutants by folder."""
 import collections
 import json
 
-QUICK_BAR, ALL_BAR = 85, 95  # per cent of the mutants of a folder that are not equivalent
-# Mutants: of fewer, one that lives says little of the folder. They are judged together with those
-# of the other small folders beside it.
+# Percentage of the mutants of a folder (except the equivalent ones) that tests must kill.
+QUICK_BAR, ALL_BAR = 85, 95
+# In a folder with fewer mutants than this, a single mutant would change the percentage too much.
+# Small folders of one parent are therefore counted together.
 FEW = 8
 
 
@@ -25,7 +26,8 @@ class Folder:
         self.quick_survivors = [m for m, e in self.judged if not (e["by"] and e["quick"])]
 
     def fails(self, quick):
-        """Do more live than the bar permits? More verdicts cannot mend that, so a part is enough."""
+        """Returns true if more mutants were not killed than the percentage permits. This does not change
+        with more verdicts, so not all mutants need to have one."""
         alive, bar = (self.quick_survivors, QUICK_BAR) if quick else (self.survivors, ALL_BAR)
         return len(alive) * 100 > len(self.real) * (100 - bar)
 
@@ -36,7 +38,7 @@ def folders(mutants, results):
 
 
 def for_the_bars(mutants, results):
-    """As folders(), small ones in one: PARENT/..."""
+    """The same as folders(), but the small folders of one parent are one entry, PARENT/..."""
     count = collections.Counter(m.folder for m in mutants if not m.equivalent)
     together = collections.defaultdict(list)
     for m in mutants:
@@ -50,7 +52,8 @@ def percent(part, whole):
 
 
 def table(found):
-    """Each number is of mutants that are not equivalent, and of verdicts on these sources."""
+    """Returns the table as text. Its numbers are about verdicts on these sources, without equivalent
+    mutants."""
     head = ["folder", "mutants", "never run", "judged", "not reached", "killed, quick", "killed, all", "alive",
             "equivalent"]
     rows = [[f.name, len(f.real), len(f.unjudged), len(f.judged), len(f.unreached),
@@ -111,7 +114,7 @@ def as_json(mutants, results):
 
 
 def failures(mutants, results, quick):
-    """A sentence for each folder that is below its bar."""
+    """Returns a sentence about each folder in which too few mutants were killed."""
     out = []
     for f in for_the_bars(mutants, results):
         if f.fails(True) and quick or not quick and f.fails(False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""tokens - C text as tokens: where functions are, and where an expression may be replaced."""
+"""tokens - splits C text into tokens, finds functions, and checks whether a text can be replaced."""
 import re
 
 TOKEN = re.compile(r"""
@@ -12,11 +12,11 @@ TOKEN = re.compile(r"""
 
 CLOSES = {")": "(", "]": "[", "}": "{"}
 ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
-# How tightly binary operators bind: C11 6.5.
+# Precedence of the binary operators (C11 6.5); a greater number binds tighter.
 BINARY = {"||": 3, "&&": 4, "|": 5, "^": 6, "&": 7, "==": 8, "!=": 8, "<": 9, ">": 9, "<=": 9,
           ">=": 9, "<<": 10, ">>": 10, "+": 11, "-": 11, "*": 12, "/": 12, "%": 12}
 ANYTHING, ASSIGNMENT, CONDITION, UNARY, POSTFIX, PRIMARY = 0, 1, 2, 13, 14, 15
-REGROUPED = {"||", "&&", "|", "&", "^"}  # a op (b op c) is (a op b) op c
+REGROUPED = {"||", "&&", "|", "&", "^"}  # associative: a op (b op c) equals (a op b) op c
 CONTROL = {"if", "while", "for", "switch"}
 WORDS = CONTROL | {"return", "case", "else", "do", "goto", "break", "continue", "default", "sizeof"}
 TYPE_WORDS = {"struct", "union", "enum", "const", "static", "unsigned", "int", "char", "bool", "void",
@@ -24,7 +24,7 @@ TYPE_WORDS = {"struct", "union", "enum", "const", "static", "unsigned", "int", "
 
 
 class Token:
-    """One token: its text, where it stands, and whether a preprocessor line holds it."""
+    """A token: its text, its offset in the file, and whether it is in a preprocessor directive."""
 
     def __init__(self, kind, text, start, directive):
         self.kind, self.text, self.start, self.directive = kind, text, start, directive
@@ -35,7 +35,7 @@ class Token:
 
 
 def split(text):
-    """The tokens of a C file; comments and blanks are none."""
+    """Returns the tokens of a C file, without comments and blanks."""
     tokens, directive_end, at_line_start = [], -1, True
     for match in TOKEN.finditer(text):
         kind, word = match.lastgroup, match.group()
@@ -57,7 +57,8 @@ def end_of_directive(text, start):
 
 
 def functions(tokens):
-    """[(name, index of its name, index of its opening brace, index of its last brace)]"""
+    """Returns the function definitions: [(name, index of the name's token, of the opening brace, of the
+    closing brace)]."""
     found, depth, name, body = [], 0, None, None
     parens, after_parens = 0, False
     for index, token in enumerate(tokens):
@@ -89,7 +90,7 @@ def functions(tokens):
 
 
 def balanced(words):
-    """Does each bracket in the words have its other one there?"""
+    """Returns true if the brackets in the words match."""
     stack = []
     for word in words:
         if word in CLOSES.values():
@@ -100,13 +101,13 @@ def balanced(words):
 
 
 def is_operand_end(token):
-    """May a binary operator follow it? Then what looks like * or & is one."""
+    """Returns true if the token can end an operand. A "*" or "&" behind it is then a binary operator."""
     return token is not None and (token.text in {")", "]", "++", "--"} or token.kind in {"number", "string"} or
                                   token.kind == "name" and token.text not in WORDS)
 
 
 def binding(tokens):
-    """How tightly the loosest operator of an expression binds; None for a comma."""
+    """Returns the lowest precedence of the operators of an expression; None if it contains a comma."""
     loosest, depth, before = PRIMARY, 0, None
     for token in tokens:
         word = token.text
@@ -139,7 +140,7 @@ def one_binding(token, before):
 
 
 def opening(tokens, index):
-    """The index of the bracket that the one at index closes."""
+    """Returns the index of the opening bracket that belongs to the closing one at index."""
     depth = 0
     for at in range(index, -1, -1):
         depth += (tokens[at].text in CLOSES) - (tokens[at].text in CLOSES.values())
@@ -149,13 +150,14 @@ def opening(tokens, index):
 
 
 def after_control(tokens, index):
-    """Does the ")" at index end the head of an if, a loop or a switch?"""
+    """Returns true if the ")" at index ends the head of an if, a loop or a switch."""
     at = opening(tokens, index)
     return at > 0 and (tokens[at - 1].text in CONTROL or tokens[at - 1].text.startswith("rn_list_for"))
 
 
 def misfit_left(tokens, first, bound, loosest_ops):
-    """Why the expression that starts at token first cannot stand in brackets, or None."""
+    """Returns None, or the reason why the expression that begins at token first cannot be put into
+    brackets: the text before it would then have another meaning."""
     before = tokens[first - 1] if first else None
     if before is None or before.text in {"(", "[", "{", "}", ",", ";", "?", "return", "else", "do"}:
         return None
@@ -180,7 +182,7 @@ def misfit_left(tokens, first, bound, loosest_ops):
 
 
 def misfit_right(tokens, last, bound):
-    """The same for what follows token last."""
+    """The same for the text behind token last."""
     after = tokens[last + 1] if last + 1 < len(tokens) else None
     if after is None or after.directive != tokens[last].directive or \
             after.text in {")", "]", "}", ",", ";", ":"}:
@@ -202,7 +204,7 @@ def misfit_right(tokens, last, bound):
 
 
 def misfit_expression(tokens, first, last):
-    """Why tokens first to last cannot become (CHOICE ? (B) : (A)), or None."""
+    """Returns None, or the reason why tokens first to last (A) cannot become (CHOICE ? (B) : (A))."""
     inner = tokens[first:last + 1]
     if inner[0].text in set(BINARY) - {"*", "&", "+", "-"} | ASSIGNS | {".", "->"} or \
             inner[-1].text in set(BINARY) | ASSIGNS | {".", "->", "!", "~"}:
@@ -219,7 +221,7 @@ def misfit_expression(tokens, first, last):
 
 
 def misfit_statement(tokens, first, last):
-    """Why tokens first to last cannot become if (CHOICE) { B } else { A }, or None."""
+    """Returns None, or the reason why tokens first to last (A) cannot become if (CHOICE) { B } else { A }."""
     before, words = tokens[first - 1], [token.text for token in tokens[first:last + 2]]
     heads = {";", "{", "}", "else", "do", ":"}
     if before.text not in heads and not (before.text == ")" and after_control(tokens, first - 1)):
