@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# ceph.sh - Ceph's messenger over RDMA: a monitor and an OSD that keeps objects in memory, each on
-# a device of its own, and clients that make a pool, write an object, and read the same bytes.
+# ceph.sh - Ceph's messenger over RDMA: a monitor and an OSD, each on its own device. Clients create
+# a pool, write an object, and read the same bytes.
 # shellcheck disable=SC2034 # for lib.sh
 network=own
 # shellcheck source=../kit/lib.sh
@@ -14,8 +14,8 @@ addr_osd=${addr_a%.*}.$((${addr_a##*.} % 250 + 3))
 fsid=$(cat /proc/sys/kernel/random/uuid) uuid=$(cat /proc/sys/kernel/random/uuid)
 next_port
 mkdir "$work/mon" "$work/osd"
-# The first GID of a device is that of its address; by default there would be 4096 receives of
-# 128 KiB.
+# The configuration selects the first GID of a device, which is that of its address. It also limits
+# the receives: by default Ceph posts 4096 of them, of 128 KiB each.
 cat >"$work/ceph.conf" <<-CONF
 	[global]
 	fsid = $fsid
@@ -44,8 +44,9 @@ cat >"$work/ceph.conf" <<-CONF
 	osd data = $work/osd
 CONF
 
-# client COMMAND...: as a client of the cluster. One may send its command before it has the
-# monitor's map, is told "wrong fsid", which it calls EPERM, and is to ask again.
+# client COMMAND...: runs the command as a client of the cluster. A client that sends its
+# command before it has the monitor's map gets the answer "wrong fsid", which it reports as
+# EPERM. Then the command is repeated.
 client() {
 	for _ in $(seq 20); do
 		timeout "$limit" rocin run --netdev "lo:$addr_b" -- "$1" -c "$work/ceph.conf" "${@:2}" \
@@ -56,7 +57,7 @@ client() {
 	fail "$*"
 }
 
-# daemon ADDRESS COMMAND...: $daemon
+# daemon ADDRESS COMMAND...: starts a daemon in the background; sets $daemon to its process id
 daemon() {
 	rocin run --netdev "lo:$1" -- "${@:2}" -c "$work/ceph.conf" >"$work/$2.err" 2>&1 &
 	daemon=$!
@@ -79,8 +80,8 @@ client ceph osd new "$uuid"
 client ceph osd crush add osd.0 1.0 root=default host=h
 daemon "$addr_osd" ceph-osd --mkfs -i 0 --osd-uuid "$uuid"
 wait "$daemon" || fail "$(tail -20 "$work/ceph-osd.err")"
-# An OSD may send its first command before it has the monitor's map, gets "wrong fsid" and ends;
-# its service would be started again.
+# An OSD may send its first command before it has got the monitor's map. It then gets "wrong fsid"
+# and ends; a service manager would start it again, so this loop does.
 has_begun() { grep -qs 'done with init' "$work/osd.0.log" || ! kill -0 "$osd" 2>/dev/null; }
 for _ in 1 2 3 4 5 6; do
 	daemon "$addr_osd" ceph-osd -f -i 0

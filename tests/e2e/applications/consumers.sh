@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# consumers.sh - programs and libraries that look before they use a device find what they
-# look for.
+# consumers.sh - programs and libraries that check the properties of a device before they use it
+# accept the device.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 

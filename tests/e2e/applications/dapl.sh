@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# dapl.sh - uDAPL's own programs: data, RDMA, atomics and a thousand connections, by
-# rdma_cm.
-#
-# They meet at a port of TCP that nobody can choose, so they have a network of their own.
+# dapl.sh - the test programs of uDAPL, connected by rdma_cm: data, RDMA, atomics and a thousand
+# connections. They use a fixed TCP port, so they run in a network namespace of their own.
 # shellcheck disable=SC2034 # by lib.sh
 network=own
 # shellcheck source=../kit/lib.sh
@@ -25,7 +23,7 @@ for side in a b; do
 done
 run_server=(env DAT_OVERRIDE="$work/a.conf" "${run_server[@]}")
 run_client=(env DAT_OVERRIDE="$work/b.conf" "${run_client[@]}")
-# Of TCP alone: they listen for connections of RDMA before.
+# Waits only for the TCP port: the programs listen for RDMA connections before that.
 listens() { [ -n "$(ss -ltnH 'sport = :15828')" ] || ! kill -0 "$server_pid" 2>/dev/null; }
 
 wire='RC_SEND_* RC_WRITE_* RC_READ_REQUEST RC_READ_RESPONSE_* RC_ACK' \

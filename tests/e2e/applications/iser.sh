@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# iser.sh - iSCSI over RDMA: tgt serves a disk, libiscsi's programs read, write and compare
-# it.
+# iser.sh - iSCSI over RDMA: tgt serves a disk, and libiscsi's programs read, write and compare it.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 where=lo
@@ -39,7 +38,7 @@ me=iqn.2007-10.com.github:sahlberg:test
 ask 'iscsi-inq' iscsi-inq "$lun"
 grep -q 'Product:VIRTUAL-DISK' "$work/client.out" || fail 'iscsi-inq names no disk'
 ask 'iscsi-perf' iscsi-perf -i "$me" -b 64 -m 8 -t 2 "$lun"
-# Verify: what was read goes back, and the target compares it with what is on its disk.
+# Verify16 writes back what was read, and the target compares it with the content of its disk.
 for test in Inquiry ReadCapacity10 Read10 Read16 Write10 Write16 Verify10 Verify16; do
 	ask "iscsi-test-cu, $test" iscsi-test-cu -d -i "$me" -t "SCSI.$test.Simple" "$lun"
 	! grep -F '[SKIPPED]' "$work/client.out" || fail "$test is skipped"

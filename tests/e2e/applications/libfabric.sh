@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# libfabric.sh - the distribution's libfabric: what fi_info lists of the device, and
-# fi_pingpong with every byte checked over messages, reliable datagrams and datagrams.
+# libfabric.sh - the distribution's libfabric: what fi_info lists about the device; fi_pingpong,
+# with all bytes checked, over messages, reliable datagrams and datagrams.
 #
 # usage: libfabric.sh lo|veth4|veth6 [long]
 # shellcheck source=../kit/lib.sh
@@ -13,7 +13,7 @@ command -v fi_pingpong >/dev/null || skip 'libfabric-bin is not installed'
 unset FI_VERBS_IFACE FI_PROVIDER
 
 "${run_client[@]}" fi_info -p verbs >"$work/info" 2>&1 || fail "fi_info: $(tail -3 "$work/info")"
-# lists PROVIDER DOMAIN TYPE: does fi_info?
+# lists PROVIDER DOMAIN TYPE: true if fi_info lists such an endpoint
 lists() {
 	awk -v want="$1 $2 $3" '
 		$1 == "provider:" { provider = $2 }
@@ -34,10 +34,10 @@ fi_play() { # NAME OPTION...
 	local name=$1
 	shift
 	next_port
-	# Its client waits for the server at a socket of TCP before anything else.
+	# The client waits at a TCP socket until the server listens.
 	tcp_play "$port" "$name" fi_pingpong "${six[@]}" -B "$port" -c "$@" -- \
 		fi_pingpong "${six[@]}" -P "$port" -c "$@" "$server"
-	# It ends well though the data is wrong, but for what it says.
+	# The program ends with status 0 even if data is wrong, so its output is checked.
 	! grep -iE 'error|mismatch' "$work/server.out" "$work/client.out" || fail "$name: data"
 }
 if [ "${2:-}" = long ]; then
@@ -50,7 +50,7 @@ fi
 wire='RC_SEND_* RC_ACK' fi_play 'messages' -p verbs -e msg -I 5
 wire='RC_SEND_* RC_READ_REQUEST? RC_READ_RESPONSE_*? RC_WRITE_*? RC_ACK' \
 	fi_play 'reliable datagrams over messages' -p 'verbs;ofi_rxm' -e rdm -I 5
-# The rest is libfabric's own, whatever the address.
+# The remaining tests do not depend on the IP version, so they run only once.
 [ "$where" = veth4 ] || exit 0
 fi_play 'the same, tagged' -p 'verbs;ofi_rxm' -e rdm -m tagged -S 65536 -I 5
 wire=UD_SEND_ONLY fi_play 'datagrams' -p verbs -e dgram -I 5

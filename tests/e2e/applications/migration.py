@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""migration.py DIRECTORY URI on|off - tell the QEMU that listens at DIRECTORY/here to move to
-URI, with all memory pinned first or not; then let the one at DIRECTORY/there write its memory
-from 16 MiB on, 16 MiB, to DIRECTORY/there.ram."""
+"""migration.py DIRECTORY URI on|off - migrates a virtual machine.
+
+Tells the QEMU whose QMP socket is DIRECTORY/here to move its machine to URI. on: all memory is
+registered and pinned at the beginning; off: piece by piece. Then lets the QEMU at DIRECTORY/there
+write 16 MiB of the machine's memory, from the address 16 MiB on, to DIRECTORY/there.ram."""
 import json
 import socket
 import sys
@@ -9,7 +11,7 @@ import time
 
 
 class Machine:
-    """A QEMU's QMP socket: one command, one answer; events between them are skipped."""
+    """The QMP socket of a QEMU. Each command has one response; events before it are skipped."""
 
     def __init__(self, path):
         connection = socket.socket(socket.AF_UNIX)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# migration.sh - QEMU moves a virtual machine to another process by RDMA, with its memory
-# registered piece by piece or at once; what arrives is compared byte by byte.
+# migration.sh - QEMU moves a virtual machine to another process by RDMA. The memory is registered
+# piece by piece or all at once; the test compares each byte that arrives.
 #
 # usage: migration.sh lo|veth4
 # shellcheck source=../kit/lib.sh
@@ -12,7 +12,7 @@ where=$1
 command -v qemu-system-x86_64 >/dev/null || skip 'qemu-system-x86 is not installed'
 limit=1800
 
-# The machine does not run: what is in its memory is what was loaded there.
+# The virtual machine does not run (-S), so its memory has only the data that was loaded there.
 machine=(qemu-system-x86_64 -M pc -accel tcg -m 48 -nodefaults -display none -S)
 head -c 16777216 /dev/urandom >"$work/noise"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rsockets.sh - a program of TCP sockets, unmodified, over RDMA: librspreload stands between
-# it and the kernel, and Rocin between that and the device.
+# rsockets.sh - an unmodified program that uses TCP sockets runs over RDMA: librspreload replaces
+# its socket calls by rsockets, which use the Rocin device.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 where=lo

@@ -3,8 +3,8 @@
 # ucx.sh - UCX on its verbs transports, between two processes.
 #
 # usage: ucx.sh rc | ud
-# ucx_info lists the transport, ucp_data checks each byte of all kinds of traffic, and
-# ucx_perftest goes through its own tests.
+# ucx_info lists the transport, ucp_data checks each byte of all kinds of traffic, and ucx_perftest
+# runs its own tests.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 kind=$1
@@ -12,7 +12,7 @@ for program in ucx_info ucx_perftest; do
 	command -v "$program" >/dev/null || skip "$program is not installed"
 done
 export UCX_TLS=${kind}_v UCX_NET_DEVICES=rocin0:1
-# UCX gives a peer up that does not answer for 30 s, which a busy machine may take.
+# UCX drops a peer that does not answer for 30 s; on a busy machine an answer may take longer.
 export UCX_UD_VERBS_TIMEOUT=30m
 
 rocin run --netdev "lo:$addr_a" -- ucx_info -d >"$work/info.out" 2>&1 ||
@@ -23,7 +23,7 @@ if [ "$kind" = rc ]; then
 fi
 echo "ok: ucx_info lists ${kind}_verbs"
 
-# ucp_pair NAME DEVICE-B DEVICE-A: both ends of ucp_data
+# ucp_pair NAME DEVICE-B DEVICE-A: runs both ends of ucp_data
 ucp_pair() {
 	local pid status
 	rm -f "$work/meet"
@@ -60,9 +60,9 @@ for test in ucp_add ucp_fadd ucp_swap ucp_cswap; do
 	perf "$test" 8 50
 done
 
-# What its transport puts on the wire, operation by operation. The library above it (ucp_fadd
-# and so on) takes a device's atomics only if there are and, or and swap among them, which
-# verbs do not have: with rc_verbs of any device it sends messages instead.
+# Checks which packets each operation of UCX's transport layer (UCT) sends. The layer above (UCP:
+# ucp_fadd and so on) uses atomics of a device only if it has AND, OR and SWAP, which verbs do not
+# have. So UCP sends messages instead, with rc_verbs of any device.
 uct() { # TEST SIZE OPTION...
 	local test=$1 size=$2
 	shift 2

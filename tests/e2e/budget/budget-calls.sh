@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# budget-calls.sh - how many instructions the calls of the data path take at most: a poll that
-# finds nothing, a post, a message that is sent in a burst, and one that is received. A budget
-# only ever shrinks.
+# budget-calls.sh - limits the number of instructions of the calls in the data path: a poll that
+# finds nothing, a post, a message that is sent in a burst, and a message that is received. Never
+# raise a budget.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 # shellcheck source=instructions.sh
 . "$(dirname "$0")/instructions.sh"
 
-# parts FIRST STEPS: files with the instructions of each STEPSth part that was counted, from FIRST on
+# parts FIRST STEPS: prints the names of the counts of every STEPSth counted part, from FIRST on
 parts() {
 	local i
 	for ((i = $1; ; i += $2)); do
@@ -17,17 +17,18 @@ parts() {
 	done
 }
 
-# median FILE...: of the instructions in these files
+# median FILE...: prints the median of the numbers of instructions in these files
 median() {
 	awk '/^totals: / { print $2 }' "$@" | sort -n | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] + 0 }'
 }
 
-# one_run WHAT ROUNDS [VARIABLE=VALUE...]: $counted, instructions of a call or a message. Of the
-# rounds it is the median: in some the ring wraps, or a packet of the peer comes late.
+# one_run WHAT ROUNDS [VARIABLE=VALUE...]: sets $counted to the number of instructions of a call or
+# message. This is the median of the rounds, because in some rounds a ring wraps or a packet of the
+# peer comes late.
 one_run() {
 	local what=$1 rounds=$2 peer step steps=1 calls
 	shift 2
-	[ "$what" != send ] || steps=2 # the burst, and the poll that finds its completion
+	[ "$what" != send ] || steps=2 # one for the burst, one for the poll of its completion
 	rm -f "$work"/counts* "$work/socket" "$work/out"
 	rocin run --netdev "lo:$addr_b" -- env "$@" "$ROCIN_TESTS/calls" peer "$work/socket" &
 	peer=$!
@@ -56,7 +57,8 @@ one_run() {
 at_most() {
 	local budget=$1 what=$2 rounds=$3 sentence=$4 said try
 	shift 4
-	# Again while it is more: beside much other work, most rounds may have a packet that is late.
+	# If the number is greater than the budget, tries again: on a busy machine, a packet may be
+	# late in most rounds.
 	for try in 1 2 3; do
 		one_run "$what" "$rounds" "$@"
 		said="$counted instructions for $sentence"
@@ -65,9 +67,10 @@ at_most() {
 	[ "$counted" -le "$budget" ] || fail "$said, more than $budget in $try runs"
 	echo "ok: $said"
 }
-# posts_at_most BUDGET OPTION SENTENCE: of the last run, those posts whose profiles have the check of
-# the descriptor by which a sleeping peer is woken (grep -l), or have not (grep -L). Whether the peer
-# sleeps depends on the machine.
+# posts_at_most BUDGET OPTION SENTENCE: limits the instructions of some posts of the last run. If
+# the peer sleeps, a post must check the descriptor by which it wakes the peer; whether the peer
+# sleeps depends on the machine. OPTION is -l for the posts whose profile contains that check, -L
+# for the others (options of grep).
 posts_at_most() {
 	local files
 	files=$(parts 1 1 | xargs grep "$2" rn_own_fd_is_there)

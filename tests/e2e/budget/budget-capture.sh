@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# budget-capture.sh - what captures cost the program that is captured, in instructions for a
-# WRITE of 4 KiB: nothing when there is none, and less than 5 % when whoever captures does
-# not read, so that the ring is full, or captures another queue pair.
+# budget-capture.sh - limits the instructions that captures cost the captured program for a WRITE of
+# 4 KiB: none if there is no capture; less than 5 % if the capturing process does not read, so that
+# the ring is full, or if it captures another queue pair.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 # shellcheck source=instructions.sh
 . "$(dirname "$0")/instructions.sh"
 
-# What the captures of the next runs are told; "own" is the queue pair of the run.
+# Options of the captures in the following runs; "own" stands for the queue pair of the run.
 options=()
 
-# stopped_reader QP: of the smallest ring, which the first hundred WRITEs fill
+# stopped_reader QP: starts a capture with the smallest ring, and stops it. The first hundred WRITEs
+# fill the ring.
 stopped_reader() {
 	rm -f "$work/capture.err"
 	setsid rocin capture "${options[@]/own/$1}" --buffer 256 -w - >"$work/capture.out" 2>"$work/capture.err" &
@@ -26,8 +27,9 @@ end_reader() {
 	wait "$reader" || fail "$(cat "$work/capture.err")"
 }
 
-# cheap WHAT OPTION...: a capture with these, of a reader that has stopped. What a WRITE takes
-# alone is counted once for all of them, and again with each that seems to cost too much.
+# cheap WHAT OPTION...: checks a capture with these options whose reader is stopped. The number of
+# instructions without a capture is measured once for all of them, and again if one seems to cost
+# too much.
 alone=
 cheap() {
 	local what=$1 beside try

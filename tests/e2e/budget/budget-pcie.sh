@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# budget-pcie.sh - off, the PCIe layer costs nothing: as many instructions for a WRITE of
-# 4 KiB, within 1 %, as with a plugin that was built without the way to it.
+# budget-pcie.sh - the PCIe layer costs nothing when it is off: a WRITE of 4 KiB needs as many
+# instructions, within 1 %, as with a plugin that was built without the calls of the layer.
 #
 # usage: budget-pcie.sh FOLDER-OF-THAT-PLUGIN
 # shellcheck source=../kit/lib.sh
@@ -12,11 +12,13 @@ other=$1
 
 plugin=$(dirname "$ROCIN_BIN")/lib
 plugin=$(dirname "$(find "$plugin" -name 'librocin-rdmav34.so' | head -1)")
-# Fewer with the layer would be as wrong: then these are not the same plugins but for it.
+# If a WRITE needed fewer instructions with the layer, the two plugins would differ in something
+# else, so this is an error, too.
 are_alike() {
 	[ $((with * 100)) -le $((without * 101)) ] && [ $((without * 100)) -le $((with * 101)) ]
 }
-# Again while they differ: what the machine adds it adds to either.
+# If the numbers differ, tries again: other load of the machine may have added instructions to
+# either.
 for _ in 1 2 3 4 5 6; do
 	per_write with RDMAV_DRIVERS="$plugin/librocin"
 	with=$counted

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# budget.sh - what a device costs that does nothing: no wake-ups, little memory, and few system
-# calls at the start and for each queue pair.
+# budget.sh - limits the cost of an idle device: no wake-ups, little memory, and few system calls at
+# the start and for each queue pair.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# 5 ms after the last packet nothing happens any more: a second without a context switch of
-# any thread but the one that waits for the file.
+# From 5 ms after the last packet, the device must be idle: no thread has a context switch for a
+# second, except the one that waits for the file.
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 pid=$!
 pids+=("$pid")
@@ -30,30 +30,31 @@ wait "$pid" || fail 'hold_qp'
 
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/many_qps" || fail 'many_qps'
 
-# System calls, which do not depend on how busy the machine is. strace and sanitizers exclude each
-# other.
+# Counts system calls, whose number does not depend on the load of the machine. strace does not work
+# together with sanitizers.
 if [ -n "${ROCIN_TEST_PRELOAD:-}" ] || ! strace -o "$work/strace" true 2>/dev/null; then
 	echo 'system calls are not counted: there is no strace, or it may not trace'
 	exit 0
 fi
-# rocind is there already, since it is not what is counted.
+# Starts rocind before, so that its system calls are not counted.
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/there" "$work/done2" &
 pids+=("$!")
 wait_for [ -e "$work/there" ] || fail 'no queue pair beside'
-# calls QPS: $counted, of `rocin run` and a program that makes so many, and one more pair
+# calls QPS: sets $counted to the number of system calls of `rocin run` and a program that creates
+# QPS queue pairs and one more
 calls() {
 	timeout 1800 strace -f -c -o "$work/strace" rocin run --netdev "lo:$addr_b" -- \
 		"$ROCIN_TESTS/hold_qp" "$work/traced" "$work/done" "$1" || fail 'hold_qp under strace'
 	counted=$(awk '$NF == "total" { print $4 }' "$work/strace")
 }
-# What is retried, since it had to wait, adds to it.
+# A call that has to wait is repeated, which raises the number. So tries several times.
 for _ in 1 2 3 4 5 6; do
 	calls 0
 	start=$counted
 	calls 200
 	some=$counted
 	calls 1200
-	each=$(((counted - some) / 10)) # hundred
+	each=$(((counted - some) / 10)) # for a hundred queue pairs
 	said="$start system calls of a start, $each for a hundred queue pairs"
 	[ "$start" -gt 2500 ] || [ "$each" -gt 400 ] || [ "$each" -lt 1 ] || break
 done

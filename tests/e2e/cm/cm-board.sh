@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# cm-board.sh - what rocind shows of ids is looked up, and not asked for.
+# cm-board.sh - programs read what rocind shows about ids from shared memory, without asking rocind.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 

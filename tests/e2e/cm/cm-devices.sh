@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# cm-devices.sh - a program of librdmacm with two devices: two addresses of the loopback
+# cm-devices.sh - a program that uses librdmacm with two devices: two addresses of the loopback
 # interface, or two interfaces of a network namespace.
 #
 # usage: cm-devices.sh lo|veth

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# cm-faults.sh - programs connect though messages of the connection manager are lost,
-# doubled and late between two network namespaces; `rocin fault` names them.
+# cm-faults.sh - programs connect although messages of the connection manager between two network
+# namespaces are lost, duplicated and delayed, by rules of `rocin fault`.
 #
 # usage: cm-faults.sh short|long
 # shellcheck source=../kit/lib.sh
@@ -10,7 +10,8 @@ two_hosts 78
 export ROCIN_LOG=info:$work/log
 touch "$work/log"
 
-# play NAME RULES-OF-A RULES-OF-B COMMAND...: a server in b, -b or -s -a, and its client
+# play NAME RULES-OF-A RULES-OF-B SERVER CLIENT: runs the command SERVER in namespace b and its
+# client in a, with these fault rules
 listens() { [ "$(grep -c 'listens for connections' "$work/log")" -gt "$before" ]; }
 rules() {
 	"${@:2}" rocin fault --clear >/dev/null && "${@:2}" rocin fault "$1" >/dev/null
@@ -27,7 +28,7 @@ play() {
 	timeout 1800 "${in_a[@]}" rocin run --netdev va -- $client >"$work/client.out" 2>&1 ||
 		fail "$name: $(tail -n 5 "$work/client.out" "$work/server.out")"
 	wait "${pids[-1]}" || fail "$name: $(tail -5 "$work/server.out")"
-	# What `rocin fault` counts has come to the messages that the rules name.
+	# Checks that the rules have hit messages, by the counts of `rocin fault`.
 	"${in_a[@]}" rocin fault --json >"$work/fault.json"
 	/usr/bin/python3 - "$work/fault.json" <<'PY' || fail "$name: no rule has hit: $(cat "$work/fault.json")"
 import json, sys
@@ -42,7 +43,8 @@ if [ "$1" = short ]; then
 		'ucmatose -b 10.78.0.2 -c 20 -C 5 -t 8' 'ucmatose -s 10.78.0.2 -c 20 -C 5 -t 8'
 	play 'the first REQ and REP are lost, the RTU comes late' 'drop mad=REQ nth=1; delay=50ms mad=RTU' \
 		'drop mad=REP nth=1' 'rping -s -a 10.78.0.2 -C 10 -V' 'rping -c -a 10.78.0.2 -C 10 -V'
-	# The server waits until the connection is established, and the client's data says so.
+	# The server waits until the connection is established. Instead of the lost RTU, the data of
+	# the client shows that it is.
 	play 'each RTU is lost' 'drop mad=RTU' 'duplicate mad=REP' \
 		'rping -s -a 10.78.0.2 -C 10 -V' 'rping -c -a 10.78.0.2 -C 10 -V'
 	play 'each RTU and a tenth of the packets are lost' 'drop mad=RTU; drop mad=* chance=10%' \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# cm-refusals.sh - refusals as librdmacm sees them, and as tshark and scapy do on the wire.
+# cm-refusals.sh - refused connections, as librdmacm reports them, and as tshark and scapy see them
+# in packets.
 #
 # usage: cm-refusals.sh WHAT...
 # shellcheck source=../kit/lib.sh

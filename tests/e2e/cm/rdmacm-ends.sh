@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rdmacm-ends.sh - how connections end that programs have made through librdmacm: rocind
-# dies, the server dies, the client dies, either stops for a while.
+# rdmacm-ends.sh - how connections made by librdmacm end if rocind dies, the server dies, the client
+# dies, or one of the programs is stopped for a while.
 #
 # usage: rdmacm-ends.sh rocind|server|client
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
-# Without a keeper rocind has no successor, and its death is what programs see.
+# Without a keeper rocind has no successor, so programs notice its death.
 export ROCIN_KEEPER=no
 service=7175
 many=100
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# start NAME ADDRESS COMMAND...: in the background; its output in $work/NAME, its process
-# id in $pid
+# start NAME ADDRESS COMMAND...: starts the command in the background, with its output in
+# $work/NAME; sets $pid to its process id
 start() {
 	local name=$1 address=$2
 	shift 2
@@ -25,7 +25,7 @@ start() {
 said() { grep -q "$2" "$work/$1"; }
 await() { wait_for said "$1" "$2" || fail "$1: no \"$2\": $(tail -3 "$work/$1")"; }
 
-# ends NAME PID STATUS: by itself, within some seconds
+# ends NAME PID STATUS: fails unless the process ends by itself with this status
 ends() {
 	local status
 	wait_for gone "$2" || fail "$1 still runs: $(tail -3 "$work/$1")"
@@ -37,14 +37,14 @@ ends() {
 
 counts() { cm_counts channels ids ports; }
 counts_are() { [ "$(counts)" = "$1" ]; }
-# busy: connections are being made
+# busy: true while connections are being made
 busy() {
 	local ids
 	ids=$(cm_counts ids)
 	[ "$ids" -gt 8 ]
 }
 
-# Keeps standard input open: cm_many serves as long as it is.
+# Keeps the standard input of cm_many open, because cm_many serves until its end of file.
 mkfifo "$work/go"
 exec 3<>"$work/go"
 
@@ -70,7 +70,7 @@ rocind)
 	start mckey "$addr_a" mckey -m 239.82.0.1 -b "$addr_a"
 	mckey=$pid
 	await mckey 'joined dgid'
-	# Three listeners, the ends of many connections, and one in a group
+	# Three listeners, both ends of $many connections, and one id in a multicast group
 	wait_for counts_are "5 $((2 * many + 4)) $((many + 4))" || fail "$(counts)"
 	start rping "$addr_b" rping -c -v -a "$addr_a"
 	rping=$pid
@@ -83,7 +83,8 @@ rocind)
 	ends mckey "$mckey" 0
 	ends many "$client" 0
 	said many "told 0 disconnected, $many removed, $many flushed" || fail "$(cat "$work/many")"
-	# Its descriptor stays readable, and it can still let go of all it has.
+	# After the death of rocind, the descriptor of the program stays readable, and it can
+	# destroy all of its objects.
 	serve second-server
 	hold second
 	echo 'ok: a new rocind serves new programs'
@@ -98,12 +99,12 @@ server)
 	echo 'ok: the port of a dead server is free at once'
 	ends many "$client" 0
 	said many "told $many disconnected, 0 removed, $many flushed" || fail "$(cat "$work/many")"
-	# The new listener
+	# One id: the new listener
 	wait_for counts_are '1 1 1' || fail "left behind: $(counts)"
 	start stopped "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 0.5 8
 	client=$pid
 	kill -STOP "$server"
-	# Requests wait meanwhile, are asked for again, and are answered in the end.
+	# While the server is stopped, requests wait and are sent again; later they are answered.
 	sleep 0.3
 	kill -CONT "$server"
 	ends stopped "$client" 0
@@ -114,7 +115,7 @@ client)
 	kill -9 "$client"
 	wait_for counts_are '1 1 1' || fail "left behind: $(counts)"
 	echo "ok: a client dies, its $many connections go"
-	# In the middle of whatever it was doing
+	# Kills the client while it makes connections
 	for round in 1 2 3; do
 		start "storm-$round" "$addr_b" "$ROCIN_TESTS/cm_many" storm "$addr_a" "$service" 60 32
 		wait_for busy || fail "nothing happens: $(counts)"

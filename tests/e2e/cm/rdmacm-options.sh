@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rdmacm-options.sh - what librdmacm's programs can be asked for: sizes, threads, ways to
-# wait, types of service, many clients at a time.
+# rdmacm-options.sh - the options of librdmacm's programs: sizes, threads, ways to wait, types of
+# service, many clients at a time.
 #
 # usage: rdmacm-options.sh lo|veth4|veth6 [long]
 # shellcheck source=../kit/lib.sh
@@ -29,8 +29,8 @@ else
 	ping_pong 'to any address of the server' 0.0.0.0 "$server" -C 20
 fi
 
-# A persistent server. It looks at one request at a time and loses one that comes
-# meanwhile, so a client begins when the one before has its first answer.
+# A persistent server. It processes one request at a time and loses requests that come meanwhile, so
+# each client begins when the one before has got its first answer.
 start_server rping -s -P -a "$server"
 started=()
 for i in $(seq "$clients"); do
@@ -57,10 +57,11 @@ play 'ids that move to another channel' ucmatose -b "$server" -c 10 -C 5 -m -t 1
 	ucmatose -s "$server" -c 10 -C 5 -m -t 16
 play 'datagrams with a type of service' udaddy -b "$server" -c 10 -C 10 -S 1000 -t 32 -- \
 	udaddy -s "$server" -c 10 -C 10 -S 1000 -t 32
-# What is left does not depend on the address: between hosts, and in the long run.
+# The remaining tests do not depend on the address, so they run only between hosts (veth4), or with
+# "long".
 [ "$where" = veth4 ] || [ "${2:-}" = long ] || exit 0
 
-# One that may fork listens at a socket of TCP, and connects once more from there.
+# A server that may fork listens at a TCP socket, and connects once more from there.
 next_port
 tcp_play "$port" 'a stream, server forks' \
 	rstream -b "$server" -p "$port" -T fork -S 60000 -I 5 -C 5 -- \
@@ -69,8 +70,8 @@ for how in blocking nonblocking resolve verify; do
 	play "a stream, $how" rstream -b "$server" -T "$how" -S 60000 -I 5 -C 5 -- \
 		rstream -s "$server" -T "$how" -S 60000 -I 5 -C 5
 done
-# Not at the client: its rpoll() says "hung up" beside the last data when the server has
-# finished before it looks, which the program takes for an error.
+# Only the server polls. In the client, rpoll() returns POLLHUP together with the last data if the
+# server has already finished, and the program treats that as an error.
 play 'a stream, server polls' rstream -b "$server" -T async -S 60000 -I 5 -C 5 -- \
 	rstream -s "$server" -S 60000 -I 5 -C 5
 play 'a stream, little room' rstream -b "$server" -B 4096 -i 16 -S 20000 -I 5 -C 5 -- \
@@ -79,7 +80,8 @@ play 'a mapped stream, verified' riostream -b "$server" -T verify -S 10000 -I 5 
 	riostream -s "$server" -T verify -S 10000 -I 5 -C 5
 if [ "${2:-}" = long ]; then
 	play 'all sizes of a stream' rstream -b "$server" -S all -- rstream -s "$server" -S all
-	# All sizes are 100 000 round trips each of programs that look at memory: minutes.
+	# Each size takes 100 000 round trips of programs that poll memory, which takes minutes. So
+	# only some sizes are tested.
 	for size in 64 4096 65536 1048576; do
 		play "a mapped stream, $size bytes" riostream -b "$server" -S "$size" -I 500 -C 2 -- \
 			riostream -s "$server" -S "$size" -I 500 -C 2
@@ -91,8 +93,8 @@ if [ "${2:-}" = long ]; then
 	stop_server
 fi
 
-# Its server serves one file after the other, and listens on any address; its client takes
-# no address with colons.
+# The server of rcopy serves one file after the other, and listens on all addresses. Its client does
+# not accept addresses with colons.
 [ "$where" != veth6 ] || exit 0
 head -c 1000000 /dev/urandom >"$work/file"
 start_server rcopy

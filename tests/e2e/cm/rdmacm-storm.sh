@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rdmacm-storm.sh - connections made and broken as fast as it goes, by two programs to one:
-# nothing is left behind, neither in rocind nor in the server.
+# rdmacm-storm.sh - two programs connect to a third one and disconnect as fast as possible: neither
+# rocind nor the server keeps anything of these connections.
 #
 # usage: rdmacm-storm.sh SECONDS
 #
-# How many there are in a second depends on the machine and on what else it does. What a
-# connection costs is told in round trips: the processor time that all programs together
-# take for it, as a multiple of what an id takes that is made and destroyed in the same run.
+# The number of connections per second depends on the machine and on its load. So the test limits
+# another value: the processor time that all programs together need for a connection, as a multiple
+# of the processor time for creating and destroying an id in the same run.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 seconds=$1
-# A connection is some 20 commands, 5 messages and 2 queue pairs, an id 2 commands: 6 to 20
-# times its time were seen, beside ten other programs for each processor.
+# A connection takes about 20 commands, 5 messages and 2 queue pairs; an id takes 2 commands. The
+# multiple was 6 to 20, also with ten other programs per processor.
 most=60
 mkfifo "$work/go"
 exec 3<>"$work/go"
 descriptors() { find "/proc/$1/fd" | wc -l; }
 kilobytes() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
-storm() { # SECONDS: what two programs together make a second, in $rate
+storm() { # SECONDS: sets $rate to the connections per second of two programs together
 	local i pid
 	local -a clients=()
 	for i in 1 2; do
@@ -33,14 +33,15 @@ storm() { # SECONDS: what two programs together make a second, in $rate
 	rate=$(awk '/per_second/ { sum += $NF } END { print sum }' "$work"/storm-?)
 }
 
-# What an id and a connection take, of all programs: in microseconds, $id_us and $connection_us
-served_ms() { # what rocind, its keeper and the server have had of a processor so far
+# The processor time in microseconds that all programs need for an id ($id_us) and for a connection
+# ($connection_us)
+served_ms() { # prints the processor time that rocind, its keeper and the server have used
 	local pid
 	for pid in "$server" "$daemon" $(pgrep -P "$daemon"); do
 		cat "/proc/$pid/stat"
 	done | awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); sum += $12 + $13 } END { print sum * 1000 / hz }'
 }
-cost() { # MS-BEFORE FILE...: of each that the files count
+cost() { # MS-BEFORE FILE...: prints the processor time for each connection or id that the files count
 	awk -v ms="$(($(served_ms) - $1))" '/cpu_ms/ { n += $2; for (i = 3; i < NF; i++) if ($i == "cpu_ms") ms += $(i + 1) }
 		END { printf "%d\n", 1000 * ms / n }' "${@:2}"
 }
@@ -51,7 +52,7 @@ ids() {
 		>"$work/ids" 2>&1 || fail "$(tail -3 "$work/ids")"
 	id_us=$(cost "$before" "$work/ids")
 }
-# A client's end is known to rocind when it has read it.
+# rocind knows that a client has ended when it has read the end of file of its socket.
 is_left() { [ "$(cm_counts channels ids ports)" = '1 1 1' ]; }
 is_over() { [ "$(cm_counts connections)" = 0 ]; }
 
@@ -62,8 +63,9 @@ pids+=("$server")
 wait_for grep -q listening "$work/server" || fail 'the server does not listen'
 daemon=$(daemon_pid)
 
-# A storm fills the pools of both, and fuller if its two programs happen to run at the same time. A
-# descriptor that stays of each connection would be more than a pool.
+# Both programs keep pools of descriptors, and how full these become depends on whether the two
+# clients run at the same time. If a descriptor of each connection stayed open, they would exceed
+# the pools.
 fds=()
 for duration in 1 "$seconds" 1; do
 	before=$(served_ms)
@@ -80,7 +82,7 @@ echo "connections per second: $best; $connection_us us of processor time for one
 	"$((connection_us / id_us)) times the $id_us us of an id"
 [ "$connection_us" -le $((most * id_us)) ] || fail "a connection takes more than $most ids do"
 [ $((fds[2] - fds[0])) -lt 16 ] || fail "descriptors of rocind and the server grow: ${fds[*]}"
-# A slot of the table for each connection that is in time-wait; the table has an end.
+# rocind keeps a table entry for each connection in time-wait; the size of the table is limited.
 [ "$(kilobytes "$daemon")" -lt 131072 ] || fail "rocind takes $(kilobytes "$daemon") KiB"
 wait_for is_over || fail "$(cm_counts connections) connections stay in time-wait"
 kib=$(kilobytes "$server")

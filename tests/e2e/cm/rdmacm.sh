@@ -31,8 +31,8 @@ if [ "$where" != veth6 ]; then
 	next_port
 	wire='XRC_SEND_ONLY XRC_ACK' play 'extended reliable connected, XRC' rdma_xserver -c x -p "$port" -- \
 		rdma_xclient -s "$server" -c x -p "$port"
-	# Its client connects for a second time without asking whether the server listens
-	# again, and is refused now and then.
+	# The client connects for a second time without waiting until the server listens again, so
+	# it is refused from time to time. Such a run is repeated.
 	for attempt in 1 2 3; do
 		next_port
 		(wire='RC_WRITE_FIRST RC_WRITE_MIDDLE RC_WRITE_LAST RC_ACK RC_SEND_ONLY?' play perftest ib_write_bw -R -n 200 -p "$port" -- \
@@ -41,7 +41,7 @@ if [ "$where" != veth6 ]; then
 	done
 fi
 
-# A server that never ends by itself.
+# This server never ends by itself.
 start_server cmtime -b "$server"
 timeout "$limit" "${run_client[@]}" cmtime -s "$server" -c 100 >"$work/client.out" 2>&1 ||
 	fail "cmtime: $(tail -5 "$work/client.out")"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# as.sh - `rocin run --as NAME`: what programs find of a device that reports itself as another, what it
-# refuses, and that what is left works.
+# as.sh - `rocin run --as NAME': the properties that a device reports in the name of another device,
+# the calls that it refuses, and that the other calls work.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 here=$(dirname "$0")
 
-# ---- the attributes are those that the kernel's rxe0 has reported, but for limits of our own
-# Our limits on the number and the size of objects are smaller, on all that a user could want more of:
-# they are reported, since a program that asked for more would be refused.
+# ---- Attributes are those that the kernel's rxe0 has reported, except for Rocin's own limits
+# These limits on the number and the size of objects are lower than those of rxe. The device reports
+# them, because it refuses what exceeds them.
 ours='max_qp|max_qp_wr|max_cq|max_pd|max_mcast_grp|max_total_mcast_qp_attach|max_srq|max_srq_wr'
 ours+='|num_comp_vectors|gid_tbl_len|active_mtu'
 attributes() { grep -vE "guid|hca_id|board_id|GID\[|^$|^\s*($ours):" "$1"; }
@@ -36,7 +36,7 @@ for line in 'vendor_id:\s*0x1d0f' 'max_sge:\s*2$' 'max_srq:\s*0$' 'ATOMIC_NONE' 
 done
 echo 'ok: ibv_devinfo, mlx5 and efa'
 
-# ---- what is refused, and how
+# ---- Calls that are refused, and with which error
 expected() {
 	case $1 in
 	mlx5) said 'ok ok ok EINVAL ok ok EINVAL ok ok ok ok ok ok ok ok' ;;
@@ -60,14 +60,15 @@ for as in none mlx5 rxe efa; do
 	[ "$as" != none ] || option=()
 	rocin run --netdev "lo:$addr_a" "${option[@]}" -- "$ROCIN_TESTS/as" >"$work/found" || fail "as $as"
 	diff <(expected "$as") "$work/found" || fail "as $as"
-	# The fault rules and the validation layer replace operations: none of those that are lacking returns.
+	# Fault rules and the validation layer replace functions of the device. They must not offer
+	# functions that this device lacks.
 	rocin run --netdev "lo:$addr_a" "${option[@]}" --fault 'fail=ENOMEM call=reg_mr nth=1000' --validate=leak -- \
 		"$ROCIN_TESTS/as" >"$work/found" 2>/dev/null || fail "as $as, validated"
 	diff <(expected "$as") "$work/found" || fail "as $as, validated"
 done
 echo 'ok: calls that are refused'
 
-# ---- what is left works, also towards a device that reports something else
+# ---- The remaining calls work, also with a peer that reports another device
 try() { # NAME-A NAME-B COMMAND...
 	local a=$1 b=$2
 	shift 2

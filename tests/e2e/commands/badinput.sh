@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# badinput.sh - what is wrong is said in one line, with a status that is not 0, at once.
+# badinput.sh - each wrong input leads to one line of error message and a status other than 0, at
+# once.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# refuse NAME STATUS PATTERN COMMAND...: must end with STATUS and say PATTERN on stderr
+# refuse NAME STATUS PATTERN COMMAND...: the command must end with STATUS, and its standard error
+# must match PATTERN
 refuse() {
 	local name=$1 want=$2 pattern=$3 status
 	shift 3
@@ -38,7 +40,7 @@ refuse 'runtime directory not absolute' 1 'ROCIN_RUNTIME_DIR' \
 echo 'int main(void) { return 0; }' >"$work/static.c"
 if cc -static -o "$work/static" "$work/static.c" 2>/dev/null; then
 	refuse 'static program' 126 'statically linked' rocin run -- "$work/static"
-	# With the section that each Go program has.
+	# The program has the section that each Go program has.
 	printf '.section .go.buildinfo,"aw"\n.quad 1\n.section .note.GNU-stack,"",@progbits\n' >"$work/go.s"
 	if cc -static -o "$work/go" "$work/static.c" "$work/go.s" 2>/dev/null; then
 		refuse 'static Go program' 126 'CGO_ENABLED=1' rocin run -- "$work/go"
@@ -57,7 +59,7 @@ if [ "$(id -u)" != 0 ]; then
 	refuse 'set-user-ID program' 126 'set-user-ID' rocin run -- su
 fi
 
-# UDP 4791 of our address is held by somebody else.
+# Another process holds UDP port 4791 of our address.
 command python3 - "$addr_a" "$work/held" <<'PY' &
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -82,7 +84,8 @@ refuse 'bad fault specification' 1 'ROCIN_FAULT|drop' \
 	rocin run --netdev "lo:$addr_a" --log error --fault drop=lots -- \
 	ibv_rc_pingpong -g 0 -p "$port" 127.0.0.1
 
-# Output that is captured must not wait for rocind, which outlives the program.
+# A shell that captures the output of `rocin run' must not wait for rocind, which runs longer than
+# the program.
 rocin stop >/dev/null 2>&1
 x=$(ROCIN_IDLE_MS=600000 rocin run --netdev "lo:$addr_a" -- ibv_devices)
 rocin stop >/dev/null || fail 'captured output came when rocind had ended'
@@ -94,8 +97,8 @@ grep -q rocin0 <<<"$x" || fail "no device: $x"
 		ib_send_bw -x 0 -F -n 500 -p "$port" 127.0.0.1
 ) || exit 1
 
-# Without --netdev nothing listens outside loopback. In a namespace of its own, since the
-# default address may be somebody else's here.
+# Without --netdev, nothing must listen outside of the loopback interface. This is tested in a
+# network namespace, because the default address may be in use on this machine.
 [ "$(id -u)" = 0 ] || { echo 'not root: default device not tried'; exit 0; }
 ns=rocin-d-$$
 new_namespace "$ns"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# doctor-peer.sh - `rocin doctor --peer` tells a port that nobody has from one that a device has,
-# and of a program that Rocin sees in part it does not say that all is well.
+# doctor-peer.sh - `rocin doctor --peer` distinguishes a port on which nobody listens from the port
+# of a device. It does not say that all is well if Rocin sees only a part of the program.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# says PEER PATTERN
+# says PEER PATTERN: runs `rocin doctor --peer PEER'; its output must match the pattern
 says() {
 	rocin doctor --netdev "lo:$addr_a" --peer "$1" >"$work/out" 2>&1
 	status=$?
@@ -22,7 +22,7 @@ touch "$work/done"
 wait "${pids[0]}" || fail 'hold_qp'
 echo 'ok: a port that nobody has, and one that a device has'
 
-# With the section that each Go program has.
+# The program has the section that each Go program has.
 echo 'int main(void) { return 0; }' >"$work/go.c"
 printf '.section .go.buildinfo,"aw"\n.quad 1\n.section .note.GNU-stack,"",@progbits\n' >"$work/go.s"
 if cc -o "$work/go" "$work/go.c" "$work/go.s" 2>/dev/null; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# examples.sh - each example fails as it is and not when mended, and says so in the words of
-# tools/examples/README.md; with the layer off it does not fail at all.
+# examples.sh - each example fails in its faulty form and succeeds with --mended, with the output
+# that tools/examples/README.md shows. With the PCIe layer off, the faulty form does not fail.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 examples=$(find "$ROCIN_BIN/.." -maxdepth 4 -type d -path '*/rocin/examples' | head -1)
@@ -18,7 +18,7 @@ for name in $names; do
 		fail "$name: does not fail"
 	grep -q '^  mended    verdict: right - \|^            verdict: right - ' "$work/out" ||
 		fail "$name: is not mended"
-	# The documentation has this very text.
+	# README.md must contain exactly this output.
 	awk -v name="$name" '$0 == name { on = 1 } on && (/^$/ || /^```/) { exit } on' \
 		"$readme" >"$work/documented"
 	diff "$work/documented" "$work/out" || fail "$name: README.md says something else"

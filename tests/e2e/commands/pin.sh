@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# pin.sh - `rocin run --pin=limit`: a program that may lock too little memory, and its log.
+# pin.sh - `rocin run --pin=limit': a program that may lock too little memory is refused, and the
+# log says why.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
 within=()
-# alone BYTES [OPTION...]: ibv_rc_pingpong, as far as it comes without a peer; its words are in $work/out
+# alone BYTES [OPTION...]: starts ibv_rc_pingpong without a peer, with its output in $work/out
 alone() {
 	ROCIN_LOG=error:$work/log timeout 600 "${within[@]}" rocin run --netdev "lo:$addr_a" "${@:2}" -- \
 		ibv_rc_pingpong -g 0 -s "$1" -p "$port" >"$work/out" 2>&1 &
 	pids+=($!)
 }
-# refused BYTES [OPTION...]: it ends by itself, and the log says why
+# refused BYTES [OPTION...]: the program must end by itself, and the log must have the reason
 refused() {
 	: >"$work/log"
 	alone "$@"
 	wait_for gone $! || fail "$1 bytes are taken with ${*:2}"
 	grep -q "KiB cannot be pinned: .* the limit is" "$work/log" || fail "$(cat "$work/log" "$work/out")"
 }
-# taken BYTES [OPTION...]: it waits for its peer
+# taken BYTES [OPTION...]: the program must wait for its peer
 taken() {
 	next_port
 	alone "$@"
@@ -34,7 +35,8 @@ taken 4194304
 echo 'ok: a limit of its own'
 
 ulimit -Sl 1024 2>/dev/null || skip 'the limit on locked memory cannot be set'
-# Of the capabilities of root in a user namespace none is one of the machine.
+# Root may lock any memory. In a user namespace it may not, because its capabilities there do not
+# count for the machine.
 if unshare -r true 2>/dev/null; then
 	within=(unshare -r)
 elif [ "$(id -u)" = 0 ]; then

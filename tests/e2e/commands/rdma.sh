@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rdma.sh - iproute2's rdma(8) tells of Rocin's devices, and of what other programs have.
+# rdma.sh - rdma(8) of iproute2 shows Rocin's devices, and the objects of other programs.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
@@ -13,7 +13,7 @@ import socket, sys
 try: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 2)
 except OSError: sys.exit(1)' || skip 'no netlink sockets for programs'
 
-# ---- Devices, without a program and without rocind
+# ---- Devices, while no program and no rocind run
 [ "$(tell link show)" = 'link rocin0/1 state ACTIVE physical_state LINK_UP netdev lo ' ] || fail "$(tell link show)"
 tell dev show | grep -q '^0: rocin0: node_type ca fw [0-9.]* node_guid [0-9a-f:]* sys_image_guid' || fail "$(tell dev show)"
 tell system show | grep -q 'netns shared copy-on-fork on' || fail "$(tell system show)"
@@ -82,7 +82,7 @@ echo 'ok: objects'
 # ---- Counters in sysfs
 class=/sys/class/infiniband/rocin0/ports/1
 show() { rocin run --netdev "lo:$addr_a" -- cat "$class/$1"; }
-same_as_stat() { # NAME FACTOR: the file is what rocin stat says, before or after
+same_as_stat() { # NAME FACTOR FILE: FILE has the value of rocin stat
 	local before now after
 	before=$(count "$1")
 	now=$(($(show "$3") * $2))
@@ -104,7 +104,7 @@ done
 first=$(show counters/port_xmit_data)
 grows() { [ "$(show counters/port_xmit_data)" -gt "$first" ]; }
 wait_for grows || fail 'port_xmit_data does not grow'
-# Scripts look for files in many ways.
+# Scripts find files in many ways; these are tested.
 rocin run --netdev "lo:$addr_a" -- sh -c "cat $class/counters/*" >"$work/all" || fail 'cat of all'
 [ "$(wc -l <"$work/all")" = 21 ] || fail "$(cat "$work/all")"
 grep -qvE '^[0-9]+$' "$work/all" && fail "$(cat "$work/all")"
@@ -121,7 +121,7 @@ gone() { [ "$(rocin stat)" = 'no program has a queue pair on a Rocin device' ]; 
 wait_for gone || fail "$(rocin stat)"
 last=$(show counters/port_xmit_data)
 [ "$last" -gt "$first" ] || fail "the counters of a port fell from $first to $last when its programs ended"
-# Not by asking rocind, which stays for who asks.
+# Waits for the end of rocind without asking it, because each request would keep it running.
 daemon=$(daemon_pid)
 ended() { [ ! -e "/proc/$daemon" ]; }
 wait_for ended || fail 'rocind does not end'

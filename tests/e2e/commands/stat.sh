@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# stat.sh - `rocin stat` again and again, with rates, and as Prometheus reads it.
+# stat.sh - `rocin stat': repeated reports with rates, and the format of Prometheus.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# families: of standard input, after a check by the rules of the text format 0.0.4
+# families: checks standard input by the rules of the text format 0.0.4, and prints the metric
+# families in it
 families() {
 	python3 -c '
 import re, sys
@@ -35,7 +36,7 @@ value() { rocin stat --prometheus | sed -n "s/^$1.* //p" | awk '{ s += $1 } END 
 [ "$(rocin stat --prometheus | families)" -gt 50 ] || fail 'no families without rocind'
 [ "$(value rocin_rocind_up)" = 0 ] || fail 'rocind is up'
 
-# A program with a name that labels must escape.
+# The name of this program contains characters that must be escaped in labels.
 cp "$(command -v ib_write_bw)" "$work/a\"b\\c"
 for side in server client; do
 	program=ib_write_bw address=$addr_a peer=127.0.0.1
@@ -55,7 +56,7 @@ grep -q '^rocin_qp_info{.*program="a\\"b\\\\c",qpn="0x[0-9a-f]*",type="RC",state
 [ "$(value rocin_rocind_up) $(value rocin_rocind_attached)" = '1 2' ] || fail "$(grep rocind "$work/text")"
 echo 'ok: Prometheus'
 
-for kind in pd cq mr qp; do # one of each program at least
+for kind in pd cq mr qp; do # each program has at least one object of each kind
 	rocin stat --resources=$kind | awk '{ print $NF }' >"$work/comms"
 	grep -q '^ib_write_bw$' "$work/comms" || fail "no $kind: $(rocin stat --resources)"
 	grep -q '^a"b.c$' "$work/comms" || fail "no $kind: $(rocin stat --resources)"
@@ -70,7 +71,7 @@ for program in json.load(sys.stdin):
 ' || fail 'JSON of resources'
 echo 'ok: resources'
 
-rates() { # of two looks: none of the first, and of the second what has been sent meanwhile
+rates() { # two reports: the first has no rates, the second those of the time between them
 	rocin stat --watch=0.3 --count=2 --counters >"$work/text" || fail 'watch'
 	awk '$1 == "sent_pkts" { print $3 }' "$work/text" >"$work/rates"
 	[ "$(sed -n '1,2p' "$work/rates" | sort -u)" = - ] || fail "a rate of nothing: $(cat "$work/text")"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# tour.sh - what `rocin tour` shows is what it says, what it says to try works, it can be
-# walked in a terminal, and it leaves nothing behind.
+# tour.sh - `rocin tour': its statements are true, the commands that it proposes work, it works in a
+# terminal, and no processes or files are left at its end.
 #
 # usage: tour.sh stops|tries|terminal|leaving
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 source_dir=$(dirname "$0")/../../..
-# Where the tour makes its directory.
+# The directory in which the tour creates its own directory.
 export XDG_RUNTIME_DIR=$runtime/xdg
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 names='register send write read atomic rnr lost gpu'
 
-# leftovers: directories of a tour, and processes that run in one
+# leftovers: prints directories of a tour, and processes that run in such a directory
 leftovers() {
 	local proc
 	find "$XDG_RUNTIME_DIR" -mindepth 1 -maxdepth 1
@@ -24,7 +24,8 @@ leftovers() {
 }
 nothing_left() { [ -z "$(leftovers)" ]; }
 
-# stop NAME [SETTING...]: into $work/out, all of it well
+# stop NAME [SETTING...]: runs a stop, with its output in $work/out; no statement in it may be
+# marked as wrong
 stop() {
 	timeout 1800 rocin tour --stop "$@" >"$work/out" 2>"$work/err" ||
 		fail "tour --stop $*: status $?: $(cat "$work/err" "$work/out")"
@@ -34,20 +35,20 @@ stop() {
 	nothing_left || fail "tour --stop $* leaves $(leftovers)"
 }
 
-# has COUNT PATTERN: so many lines of the output
+# has COUNT PATTERN: that many lines of the output must match the pattern
 has() {
 	local n
 	n=$(grep -c -- "$2" "$work/out")
 	[ "$n" = "$1" ] || fail "$1 lines with \"$2\", not $n: $(cat "$work/out")"
 }
 
-# row KIND FROM TO BYTES TLPS WHAT: the line of it under "On PCIe"
+# row KIND FROM TO BYTES TLPS WHAT: prints the number of this line in the table "On PCIe"
 row() {
 	grep -n "^ *[0-9.]*  $1  *$2 *-> $3  *$4  *$5  $6\$" "$work/out" | cut -d: -f1 |
 		grep . || fail "no such TLPs: $*: $(cat "$work/out")"
 }
 
-# Lines of C under "The calls" are lines of the program, and all of them.
+# The C lines under "The calls" must be lines of the program's source, and none may be missing.
 calls_are_run() {
 	local line n=0
 	while IFS= read -r line; do
@@ -59,8 +60,8 @@ calls_are_run() {
 	[ "$n" -ge 6 ] || fail "$1: $n lines of C"
 }
 
-# copy_tree: Rocin in $tree, where another program can stand at $program, of whose place
-# $plugins is the original
+# copy_tree: makes a copy of Rocin in $tree, in which another program can be put at $program.
+# $plugins is the directory of the original of that program.
 copy_tree() {
 	tree=$work/tree
 	plugins=$(realpath "$(dirname "$(find "$ROCIN_BIN/.." -maxdepth 4 -name rocin-tour -type f)")")
@@ -72,7 +73,8 @@ copy_tree() {
 	rm "$program"
 }
 
-# wrong_tree: copy_tree() where nothing is lost, and each key opens
+# wrong_tree: a copy_tree() in which no packet is lost, and in which the R_Key of the stop `register'
+# permits the access (offset=0), so that statements of the tour are wrong
 wrong_tree() {
 	copy_tree
 	cat >"$program" <<END
@@ -83,7 +85,7 @@ END
 	chmod +x "$program"
 }
 
-# A page that is wrong says so.
+# Statements that are not true must be marked.
 what_is_not_so() {
 	wrong_tree
 	"$tree/bin/rocin" tour --stop lost >"$work/out" 2>"$work/err"
@@ -93,7 +95,7 @@ what_is_not_so() {
 	"$tree/bin/rocin" tour --stop register >"$work/out" 2>"$work/err"
 	[ $? = 1 ] || fail "a key that opens: $(cat "$work/err" "$work/out")"
 	has 1 "\[NOT SO\] B's device refused it: NAK, remote access error$"
-	# One that fails, one that is ended, and none.
+	# A program that fails, a program that is killed, and a missing program.
 	printf '#!/bin/sh\nexit 3\n' >"$program"
 	"$tree/bin/rocin" tour --batch >"$work/out" 2>"$work/err"
 	[ $? = 1 ] || fail 'a program that fails'
@@ -178,7 +180,7 @@ test_stops() {
 	has 1 '^    first saw  00 00 00 00'
 	has 1 '^    second saw 5a 5a 5a 5a'
 
-	# The same for programs.
+	# The same in the form for programs (--json).
 	rocin tour --json >"$work/json" 2>"$work/err" ||
 		fail "tour --json: status $?: $(cat "$work/err" && grep -o '[^{]*"is_so": *false[^}]*' "$work/json")"
 	python3 - "$work/json" <<'END' || fail "$(head -c 3000 "$work/json")"
@@ -190,20 +192,20 @@ for s in stops:
     assert s["packets"] and s["tlps"] and s["completions"]
 lost = {s["stop"]: s for s in stops}["lost"]
 again = [p for p in lost["packets"] if "again" in p]
-# A requester that does not get its processor in time may ask for an acknowledgement once more.
+# A requester that gets no processor in time may request an acknowledgement once more.
 assert list(dict.fromkeys(p["psn"] for p in again)) == [101, 102], again
 assert [p["psn"] for p in lost["packets"] if "dropped on purpose" in p["receiver_says"]] == [101]
 assert lost["settings"] == {"size": "3000", "lost": "middle"}
 END
 
-	# What is wrong is said, and does not run.
+	# Wrong arguments lead to an error, and no stop runs.
 	for wrong in '--stop 9' '--stop none' '--stop send size=0' '--stop send colour=red' \
 		'--stop send size' '--width 79' 'size=5'; do
 		# shellcheck disable=SC2086 # words
 		rocin tour $wrong >"$work/out" 2>"$work/err"
 		[ $? = 64 ] || fail "rocin tour $wrong: not refused"
 	done
-	# Somebody's settings are for other programs.
+	# Settings in the user's environment have no effect on the tour.
 	ROCIN_FAULT='drop tx chance=100%' ROCIN_PCIE=adversarial ROCIN_NETDEVS=nowhere0 stop send
 	what_is_not_so
 }
@@ -220,7 +222,7 @@ test_tries() {
 		! grep -F 'NOT SO' "$work/out" || fail "$command"
 		echo "ok: $command"
 	done
-	# What they say can be seen.
+	# The results of the settings that the tour proposes.
 	stop register offset=4032 && has 1 "and wrote 64 bytes$"
 	stop send size=5000 && has 3 '|---- SEND_MIDDLE '
 	stop send size=5000 mtu=4096 && has 0 '|---- SEND_MIDDLE '
@@ -241,13 +243,13 @@ test_tries() {
 mux() { LD_PRELOAD='' tmux -S "$work/tmux.$terminals" -f "$work/tmux.conf" "$@"; }
 own_cleanup() { mux kill-server 2>/dev/null; }
 
-# open_terminal: of 80 x 24 characters, in which the tour runs with $settings. Each has a
-# server of its own: one that is ending takes no others.
+# open_terminal: opens a terminal of 80 x 24 characters in which the tour runs, with $settings. Each
+# terminal has its own tmux server, because a server that is ending refuses new sessions.
 settings='' terminals=0
 open_terminal() {
 	command -v tmux >/dev/null || skip 'there is no tmux'
 	echo 'set -g history-limit 5000' >"$work/tmux.conf"
-	# Ctrl-C goes to all that run in a terminal; the shell stays.
+	# Ctrl-C goes to all processes in the terminal; the shell must survive it.
 	cat >"$work/tty.sh" <<END
 trap : INT QUIT
 stty -a | grep -o '.icanon\\|.echo ' >$work/modes.before
@@ -266,14 +268,14 @@ screen() { mux capture-pane -p; }
 whole() { mux capture-pane -p -S -; }
 shows() { screen | grep -q -- "$1"; }
 has_ended() { [ -s "$work/modes.after" ]; }
-# The question that waits is the last line.
+# A question that waits for a key is the last line of the screen.
 asks() { screen | grep -v '^$' | tail -1 | grep -q '^\[Enter: .*\]'; }
 position() { mux display-message -p '#{history_size} #{cursor_y} #{cursor_x}'; }
 has_moved() { [ "$(position)" != "$before" ]; }
 asks_or_has_ended() { asks || has_ended; }
 has_one_question() { [ "$(whole | grep -c '^\[Enter')" = 1 ]; }
 
-# press KEY: and wait for what comes of it
+# press KEY: presses the key, and waits for the next question or the end
 press() {
 	before=$(position)
 	mux send-keys "$1"
@@ -281,7 +283,7 @@ press() {
 	wait_for asks_or_has_ended || fail "key $1: no question: $(screen)"
 }
 
-# walk_to PATTERN: on and on until the screen has it
+# walk_to PATTERN: presses Enter until the screen matches the pattern
 walk_to() {
 	local _
 	for _ in $(seq 60); do
@@ -292,7 +294,7 @@ walk_to() {
 	fail "\"$1\" does not come: $(screen)"
 }
 
-# is_over STATUS: the tour has ended so, the terminal is as before, and nothing is left.
+# is_over STATUS: the tour must end with this status, restore the terminal, and leave nothing behind
 is_over() {
 	wait_for has_ended || fail "it does not end: $(screen)"
 	[ "$(cat "$work/status")" = "status $1" ] || fail "$(cat "$work/status"), not $1: $(screen)"
@@ -341,7 +343,7 @@ test_terminal() {
 	has_one_question || fail "questions stay: $(whole)"
 	press q
 	is_over 0
-	# One that can do nothing gets a new line behind each question.
+	# In a terminal that cannot erase lines, a question is followed by a new line.
 	settings=TERM=dumb
 	open_terminal
 	press Enter
@@ -350,7 +352,7 @@ test_terminal() {
 	is_over 0
 	echo 'ok: without colours'
 
-	# What was not so counts for who has seen it.
+	# A wrong statement changes the exit status only if the user has seen it.
 	wrong_tree
 	settings="PATH=$tree/bin:\$PATH"
 	open_terminal
@@ -363,7 +365,8 @@ test_terminal() {
 	echo 'ok: claims that were not seen'
 }
 
-# ended_by STATUS KEY...: pressed at once, not waiting for an answer
+# ended_by STATUS KEY...: presses the keys at once, without waiting for an answer; the tour must end
+# with STATUS
 ended_by() {
 	local status=$1
 	shift
@@ -380,11 +383,11 @@ test_leaving() {
 	ended_by 0 q
 	ended_by 0 C-d
 	ended_by 130 C-c
-	# While a stop runs, or just after it.
+	# Ctrl-C while a stop runs, or just after it.
 	ended_by 130 7 C-c
 	ended_by 131 8 'C-\'
 
-	# By others. Of one that was killed no process stays.
+	# The tour is killed by another process. None of its processes may remain.
 	rocin tour --stop rnr rnr_timer=31 >"$work/out" 2>&1 &
 	pid=$!
 	pids+=("$pid")
@@ -402,12 +405,12 @@ test_leaving() {
 	wait_for no_process || fail "left: $(leftovers)"
 	rm -rf "$XDG_RUNTIME_DIR"/rocin-tour*
 
-	# A reader that has had enough.
+	# The reader of the output closes the pipe early.
 	rocin tour --batch 2>"$work/err" | head -3 >/dev/null
 	wait_for nothing_left || fail "left: $(leftovers)"
 	echo 'ok: signals'
 
-	# Two at a time.
+	# Two tours run at the same time.
 	rocin tour --stop send >"$work/other" 2>&1 &
 	pid=$!
 	pids+=("$pid")
@@ -418,7 +421,7 @@ test_leaving() {
 	any_user
 }
 
-# Nobody in particular, with no directory of their own.
+# A user without a directory of its own.
 any_user() {
 	local -a as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env -u XDG_RUNTIME_DIR)
 	if [ "$(id -u)" != 0 ] || ! "${as_nobody[@]}" test -x "$ROCIN_BIN/rocin"; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# crowd-connections.sh - two programs make and break connections for long: what one takes of the
-# processors, how many there are in a second, and that nothing grows.
+# crowd-connections.sh - two programs connect and disconnect for a long time. Prints the processor
+# time per connection and the connections per second, and checks that nothing grows.
 #
 # usage: crowd-connections.sh SECONDS [AT-A-TIME]
 #
-# How many there are in a second depends on what else the machine does, and so does what one takes
-# (e2e.rdmacm-storm judges that, as a multiple of what ids take): both are only told.
+# Both numbers depend on the load of the machine, so they are only printed. (e2e.rdmacm-storm limits
+# the processor time, as a multiple of the time for ids.)
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 # shellcheck source=growth_lib.sh
@@ -34,7 +34,8 @@ watch_growth server "$server"
 watch_growth rocind "$daemon"
 watch_growth keeper "$keeper"
 
-# What the client has made when it says so next, and what each has had of a processor by then
+# made: the number of connections in the client's latest message; milliseconds PID: the processor
+# time that a process has used
 made() { awk '/^made/ { n = $2 } END { print n }' "$work/client"; }
 has_said_more() { [ "$(made)" != "$count" ]; }
 milliseconds() {

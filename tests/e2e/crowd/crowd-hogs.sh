@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# crowd-hogs.sh - programs of all kinds on two processors that twenty others use, too: each
-# run ends well, however long it takes.
+# crowd-hogs.sh - programs of all kinds on two processors that twenty other busy programs use, too:
+# each run must succeed, however long it takes.
 #
 # usage: crowd-hogs.sh RUNS SECONDS [KIND...]
 #
-# Each kind is run RUNS times, the kinds by turns, as far as SECONDS go: none is begun when these
-# are over. With KIND... only these are run: many runs can be made in pieces, as
-# `ctest -C long -R long.crowd-hogs-KIND` does. $CROWD_HOGS is how many others there are.
+# Each kind is run RUNS times, one kind after the other in each round. When SECONDS are over, no
+# further run begins. With KIND... only these kinds are run, so that many runs can be split, as by
+# `ctest -C long -R long.crowd-hogs-KIND`. $CROWD_HOGS is the number of other programs.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 # shellcheck source=hogs_lib.sh
@@ -37,12 +37,12 @@ run_ud() { pingpong ud -s 2048; }
 run_srq() { pingpong srq -c; }
 run_events() { pingpong rc -c -e; }
 run_send_bw() { perftest ib_send_bw -n 1000 -s 64; }
-# Both ends look at memory and make no call, so each message waits for ten time slices.
+# Both ends poll memory and make no system calls, so each message waits for ten time slices.
 run_write_lat() { perftest ib_write_lat -n 5; }
 run_read_bw() { perftest ib_read_bw -n 100; }
 run_rping() { play rping rping -s -a "$server" -C 100 -V -- rping -c -a "$server" -C 100 -V; }
-# UCX connects RC by UD packets of its own, and gives up when its program has not seen an answer
-# for 30 s, in which beside hogs it may have had a processor for a tenth of that.
+# UCX connects RC by its own UD packets, and gives up after 30 s without an answer. Beside the other
+# programs, it may have had a processor for only a tenth of this time.
 ucx=(UCX_TLS=rc_v UCX_NET_DEVICES=rocin0:1 UCX_UD_VERBS_TIMEOUT=30m)
 run_ucx() {
 	local pid
@@ -72,7 +72,7 @@ kinds=(rc send_bw rping uc ud srq events write_lat read_bw)
 # shellcheck source=../suites/pyverbs_lib.sh
 (. "$(dirname "$0")/../suites/pyverbs_lib.sh") >/dev/null &&
 	rm -rf "$work/suite" && . "$(dirname "$0")/../suites/pyverbs_lib.sh" && kinds+=(pyverbs)
-# Of the suite one test alone: its package loads all of them.
+# The suite is reduced to one test, because its package would load all modules.
 [ ! -d "$work/suite" ] || { : >"$work/suite/__init__.py" && ln -s suite "$work/tests"; }
 
 if [ "${#wanted[@]}" -gt 0 ]; then
@@ -86,7 +86,8 @@ fi
 only_two_processors
 start_hogs "$hogs"
 
-# one_run KIND: in a shell of its own, which a failure ends, and with it what the run has left
+# one_run KIND: runs in a subshell. A failure ends only the subshell, which kills the programs of
+# the run.
 one_run() (
 	trap 'end_now "${pids[@]:$before}"' EXIT
 	before=${#pids[@]}

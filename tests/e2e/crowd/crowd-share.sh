@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# crowd-share.sh - what streams of perftest get on two processors that others use, too, beside
-# what a stream of raw UDP gets there that has as many messages in flight.
+# crowd-share.sh - compares the throughput of perftest's streams on two processors, which other
+# programs use, too, with that of raw UDP that has as many messages in flight.
 #
 # usage: crowd-share.sh ROUNDS SECONDS [HOGS]
 #
-# Each round runs each of them once, so that whatever else the machine does meets all alike, and
-# the ratios are formed within a round. The figures are told and not judged: what is decided
-# about them is tested in virtual time (unit.policy, unit.engine_crowd).
+# Each round runs each stream once, so that other load of the machine disturbs all equally; ratios
+# are computed within a round. The numbers are printed and not checked: the decisions on which they
+# depend are tested in virtual time (unit.policy, unit.engine_crowd).
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 # shellcheck source=hogs_lib.sh
@@ -16,8 +16,8 @@ rounds=$1 seconds=$2 hogs=${3:-20}
 only_two_processors
 start_hogs "$hogs"
 
-# perftest leaves out a second at either end.
-perftest() { # PROGRAM SIZE: messages in a second, in $rate
+# perftest does not count the first and the last second, so it runs two seconds longer.
+perftest() { # PROGRAM SIZE: sets $rate to the messages per second
 	local -a how=(-x 0 -F -s "$2" -D $((seconds + 2)) -f 1)
 	next_port
 	pair "$1" "$1" "${how[@]}" -p "$port" -- "$1" "${how[@]}" -p "$port" 127.0.0.1 >/dev/null

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# crowd-soak.sh - traffic with loss and corruption for long, and connections that come and go:
-# memory and descriptors of rocind and of the programs stay as they are after a while.
+# crowd-soak.sh - traffic with loss and corruption for a long time, and connections that come and
+# go: memory and descriptors of rocind and of the programs stop growing after a while.
 #
 # usage: crowd-soak.sh SECONDS [PAIR...]
 #
-# A PAIR of programs is local or udp, which is how they talk; both if none is named.
+# PAIR is local or udp: the way by which the two programs of a pair communicate. Without PAIR, both
+# pairs run.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 # shellcheck source=growth_lib.sh
@@ -14,7 +15,8 @@ seconds=$1
 pairs=("${@:2}")
 [ "${#pairs[@]}" -gt 0 ] || pairs=(local udp)
 
-# soak NAME [VARIABLE=VALUE...]: two programs that check each byte and never end by themselves
+# soak NAME [VARIABLE=VALUE...]: starts two programs that check each byte and never end by
+# themselves
 soak() {
 	local name=$1 role addr
 	shift
@@ -47,7 +49,7 @@ disown
 wait_for grep -q listening "$work/serve" || fail 'the server does not listen'
 watch_growth rocind "$(daemon_pid)"
 
-# What the peer has sent comes at all.
+# The number of received packets must grow, or no traffic would be tested.
 received() { counter rcvd_pkts; }
 storm() {
 	rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/cm_many" storm "$addr_a" 7175 1 16 \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# crowd.sh - many processes with many queue pairs in all, at once, on one device: what that
-# takes of rocind and of each of them.
+# crowd.sh - many processes with many queue pairs in total use one device at the same time: the
+# memory and the descriptors that rocind and each process need.
 #
 # usage: crowd.sh PROCESSES QPS	QPS of each process
 # shellcheck source=../kit/lib.sh
@@ -10,7 +10,7 @@
 . "$(dirname "$0")/growth_lib.sh"
 processes=$1 qps=$2
 
-# One that stays, so that rocind does.
+# A program that runs until the end, so that rocind does not end.
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/first" "$work/last" 2 &
 first=$!
 pids+=("$first")
@@ -35,15 +35,16 @@ one=$(pgrep -f "^$ROCIN_TESTS/hold_qp $work/ready/1 ")
 echo "$processes processes with $qps queue pairs each, ready after $SECONDS s: rocind takes" \
 	"$(kilobytes "$daemon") KiB and $(descriptors "$daemon") descriptors, one of them" \
 	"$(kilobytes "$one") KiB and $(descriptors "$one")"
-# A process costs rocind its sockets, one for each address, its memory of counters, and the
-# connection: ten descriptors at most, and 64 KiB.
+# For each process, rocind needs sockets (one per address), memory for counters, and the connection:
+# at most ten descriptors and 64 KiB.
 [ "$(descriptors "$daemon")" -le $((10 * processes + 64)) ] || fail 'too many descriptors of rocind'
 [ "$(kilobytes "$daemon")" -le $((64 * processes + 65536)) ] || fail 'too much memory of rocind'
-# As ARCHITECTURE.md says: 2 KiB, and 64 bytes for each WQE, here 8; and the process itself.
+# According to ARCHITECTURE.md a queue pair takes 2 KiB, and 64 bytes for each of its WQEs, of which
+# it has 8 here; the rest is for the process itself.
 [ "$(kilobytes "$one")" -le $((qps * 5 / 2 + 32768)) ] || fail 'too much memory of a process'
 touch "$work/done"
 wait "$all" || fail "a process failed: $(tail -5 "$work/out")"
-# A group of sockets keeps one for each process that there was at once.
+# rocind keeps one group of sockets for each process of the time when most processes ran.
 as_before() { [ "$(descriptors "$daemon")" -le $((before + processes + 4)) ]; }
 wait_for as_before || fail "rocind had $before descriptors and keeps $(descriptors "$daemon")"
 touch "$work/last"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# failure.sh - one end dies or stops, or rocind does: what happens to the other.
+# failure.sh - one end dies or stops, or rocind dies: what the other end does.
 #
 # usage: failure.sh kill|stop|rocind
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
-# Without a keeper rocind has no successor, and its death is what programs see.
+# Without a keeper rocind has no successor, so programs notice its death.
 export ROCIN_KEEPER=no
 
-# start_transfer [OPTION...]: ib_write_bw, until one end is killed; sets $server and $client
+# start_transfer [OPTION...]: runs ib_write_bw until one end is killed; sets $server and $client
 patience=()
 start_transfer() {
 	next_port
@@ -36,7 +36,7 @@ timed_out() { rocin stat --counters | grep -q local_ack_timeout_err; }
 more() { [ "$(sent)" -gt $((before + 1000)) ]; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# expect_error server|client: that end must end by itself with an error completion
+# expect_error server|client: this end must end by itself, with an error completion
 expect_error() {
 	local pid=$client
 	[ "$1" = client ] || pid=$server
@@ -56,14 +56,14 @@ kill)
 	kill -9 "$client"
 	expect_error server
 	echo 'ok: kill -9 of the other end, both sending: the same'
-	# The dead process's slot is free again, and the same address works at once.
+	# The slot of the dead process is free again, and its address can be used at once.
 	next_port
 	pair 'a new pair right after' ib_send_bw -x 0 -F -n 500 -p "$port" -- \
 		ib_send_bw -x 0 -F -n 500 -p "$port" 127.0.0.1
 	;;
 stop)
-	# By the local wire the other end is known to live, and waits: for longer than all
-	# retries take, which is two seconds.
+	# Over the local wire, the running end knows that the stopped one still exists, and waits.
+	# It waits longer than all retries would take (two seconds).
 	start_transfer -b
 	for stopped in "$server" "$client"; do
 		kill -STOP "$stopped"
@@ -94,13 +94,14 @@ stop)
 	kill -9 "$client"
 	echo 'ok: SIGSTOP of the other end, both sending: the same'
 
-	# One timeout takes longer then than all retries did, so neither end gives up.
+	# With this option, one timeout takes longer than all retries did before, so neither end
+	# gives up.
 	patience=(--timeout-scale=10)
 	start_transfer
 	kill -STOP "$server"
 	begin=${EPOCHREALTIME//[!0-9]/} # in microseconds
 	wait_for timed_out || fail "no timeout: $(rocin stat; tail -3 "$work"/*.out)"
-	# Eight times the 268 ms that ib_write_bw has without.
+	# At least eight times 268 ms, which is the timeout of ib_write_bw without the option.
 	[ $((${EPOCHREALTIME//[!0-9]/} - begin)) -gt 2147000 ] || fail 'a timeout that was not stretched'
 	kill -CONT "$server"
 	before=$(sent)

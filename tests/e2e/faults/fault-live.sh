@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# fault-live.sh - rules about faults come and go while programs run: `rocin fault`.
+# fault-live.sh - `rocin fault' adds and removes fault rules while programs run.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# hits N: of rule N; seen N: packets that it is about
+# hits N: prints how many packets rule N has hit; seen N: how many packets matched its conditions
 hits() { rocin fault | awk -v n="$1" '$1 == n { print $3 }'; }
 seen() { rocin fault | awk -v n="$1" '$1 == n { print $2 }'; }
 has_hit() { [ "$(hits "$1")" -ge "$2" ]; }
@@ -18,7 +18,7 @@ refused() {
 [ "$(rocin fault)" = 'there are no rules about faults' ] || fail "$(rocin fault)"
 rocin fault --clear || fail 'nothing to clear is no error'
 
-# Rules that stand before a program starts; rubbish leaves them alone.
+# Rules that are set before a program starts; wrong rules do not change them.
 rocin fault 'duplicate tx rx chance=2%' 'drop program=nobody' || fail 'two rules'
 printf 'drop\n\ndelay=soon\n' >"$work/rules"
 refused "$work/rules:3: \"delay=soon\": expected a time" --file "$work/rules"
@@ -42,7 +42,7 @@ wait_for has_hit 1 10 || fail "no packet was doubled: $(rocin fault)"
 [ "$(seen 2)" = 0 ] || fail "a rule for another program: $(rocin fault)"
 echo 'ok: rules stand when a program starts'
 
-# Added while both run; exact counts.
+# A rule that is added while both programs run; its counts are exact.
 rocin fault 'drop op=SEND_* count=3 every=10' || fail 'a third rule'
 wait_for has_hit 3 3 || fail "$(rocin fault)"
 [ "$(hits 3)" = 3 ] || fail "more than 3: $(rocin fault)"
@@ -59,7 +59,7 @@ assert [d["has_rules"] for d in said["devices"]] == [True, True], said
 ' || fail "$(rocin fault --json)"
 echo 'ok: a rule reaches two programs that run'
 
-# What the sender's device marks arrives marked.
+# A packet that the sender's device marks arrives with the mark.
 marked() {
 	rocin stat --json | python3 -c '
 import json, sys
@@ -71,7 +71,7 @@ wait_for marked || fail "no mark arrived: $(rocin fault)"
 rocin fault --remove 4 || fail 'removal of the marks'
 echo 'ok: a mark of congestion arrives'
 
-# Removed; the others go on counting.
+# After rules were removed, the others still count.
 before=$(hits 1)
 rocin fault --remove 2 --remove 3 || fail 'removal'
 [ "$(rocin fault | wc -l)" = 3 ] || fail "$(rocin fault)"
@@ -80,7 +80,7 @@ rocin fault --clear || fail 'clear'
 [ "$(rocin fault)" = 'there are no rules about faults' ] || fail "$(rocin fault)"
 echo 'ok: rules go while programs run'
 
-# The end of one process, by its number.
+# A rule kills one process, which its process id selects.
 pid=$(rocin stat --json | python3 -c '
 import json, sys
 print(max(json.load(sys.stdin), key=lambda c: c["hw_counters"]["rdma_sends"])["pid"])')

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# fault-same.sh - the same seed loses the same packets of the same program, though queue pair
-# numbers and PSNs differ from run to run; another seed loses others.
+# fault-same.sh - equal seeds lose the same packets of a program, although queue pair numbers and
+# PSNs differ from run to run; another seed loses other packets.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# run NAME SEED: a ping-pong whose ends both have faults, captured
+# run NAME SEED: captures a ping-pong in which both ends have faults
 run() {
 	local name=$1 pid
 	export ROCIN_FAULT="drop=7%,seed=$2"
@@ -25,7 +25,8 @@ run two 9
 run other 10
 unset ROCIN_FAULT
 
-# Of the requests that an end sends for the first time, those that a rule met: their places.
+# Prints the positions of the requests that a rule has hit, among the requests that an end sends for
+# the first time.
 for run in one two other; do
 	for end in a b; do
 		addr=$addr_a
@@ -37,7 +38,8 @@ for run in one two other; do
 	done
 	cat "$work/$run.a" "$work/$run.b" >"$work/$run"
 done
-# 600 packets of each end, 7 % of them: 84, and four deviations of 9.
+# Each end sends 600 packets, 7 % of which are 42, so 84 are expected. The limits are four standard
+# deviations (of 9) away.
 count=$(wc -l <"$work/one")
 [ "$count" -gt 48 ] && [ "$count" -lt 120 ] || fail "$count faults"
 cmp "$work/one" "$work/two" || fail "the same seed: $(diff "$work/one" "$work/two" | head)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# faults.sh - perftest, and every byte of every operation, while 5 % of the packets are
-# lost, 5 % are sent twice and 5 % out of order, all at once and in both directions.
+# faults.sh - perftest, and a check of every byte of every operation, while 5 % of the packets are
+# lost, 5 % are duplicated and 5 % are reordered, in both directions.
 #
 # usage: faults.sh ib_write_bw|ib_send_bw|verify
 # shellcheck source=../kit/lib.sh
@@ -11,7 +11,7 @@ program=$1
 limit=1800
 export ROCIN_FAULT=drop=5%,dup=5%,reorder=5%,seed=11
 
-# perf NAME OPTION...: ends in time, with a result, however little gets through
+# perf NAME OPTION...: both ends must finish with a result, however low the throughput is
 perf() {
 	local name=$1
 	shift
@@ -21,8 +21,8 @@ perf() {
 	grep -qE '^ *[0-9]+ +[0-9]+ ' "$work/client.out" || fail "$name: no result printed"
 }
 
-# The faults were there: of what left the requester, many PSNs came again and many were
-# lower than the one before.
+# Checks that the faults have occurred: many PSNs of the requester occur twice, and many are lower
+# than the one before.
 harmed() {
 	rocin dump "$1" | awk '
 		/RC_(SEND|RDMA)/ {

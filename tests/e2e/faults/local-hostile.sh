@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# local-hostile.sh - a third process writes rubbish at random into the memory by which two
-# programs talk: every byte arrives all the same, by UDP if need be.
+# local-hostile.sh - a third process writes random bytes to the shared memory by which two programs
+# communicate: every byte of their data still arrives, by UDP if necessary.
 #
 # usage: local-hostile.sh payload|records|control|closed|doorbell|all [ib_write_bw] [ib_send_bw]
 # shellcheck source=../kit/lib.sh
@@ -12,7 +12,7 @@ programs=("$@")
 limit=1800
 export ROCIN_LOG=warn
 
-# users: process ids of those whose packets go by a local wire
+# users: prints the process ids of programs that send packets by a local wire
 users() {
 	rocin stat --json | python3 -c '
 import json, sys
@@ -25,7 +25,7 @@ are_two() {
 	[ "$(wc -w <<<"$two")" = 2 ]
 }
 
-# An end that has lost its wire asks for another, which rocind lays.
+# An end that has given up its local wire requests another one from rocind.
 renewed=
 is_renewed() {
 	rocin stat --json | python3 -c '
@@ -37,8 +37,8 @@ over() { ! kill -0 "$1" 2>/dev/null; }
 are_two_or_over() { are_two || over "$program"; }
 writes_or_over() { grep -qs memfd:rocin-wire "/proc/$scribbler/maps" || over "$scribbler"; }
 
-# scribble NAME COMMAND...: the command runs two programs, one of which is scribbled at; false
-# if they had ended, or nearly, before that could begin
+# scribble NAME COMMAND...: the command runs two programs. Starts a process that writes to the
+# memory of one of them. Returns false if the programs had (almost) ended before that could begin.
 scribble() {
 	local name=$1 program victim scribbler status
 	shift
@@ -72,8 +72,8 @@ scribble() {
 
 given_up() { cat "$work"/*.out | grep -c 'a local wire is given up'; }
 
-# verify waits until somebody writes to its memory, which then goes on for most of its messages.
-# longer NAME COMMAND...: perftest cannot wait, and runs once more for longer if it has ended before
+# verify waits until this process begins to write, and then sends most of its messages. longer NAME
+# COMMAND...: perftest cannot wait; if it has ended too early, it runs again for a longer time
 verify_for() { verify_pair 'verify' --type rc -n $(($1 * 15000)) --max 20000 --wait "$work/go"; }
 perftest_for() {
 	local program=$2 seconds=$1
@@ -85,7 +85,7 @@ perftest_for() {
 longer() {
 	local name=$1 command=$2 seconds first=1
 	shift 2
-	[ "$mode" != closed ] || first=3 # a lost wire is laid anew, and that has to be seen
+	[ "$mode" != closed ] || first=3 # enough time to see that a new wire replaces the lost one
 	for seconds in $first 5 25 75; do
 		! scribble "$name" "$command" "$seconds" "$@" || return 0
 	done
@@ -95,7 +95,8 @@ longer() {
 longer verify verify_for
 case $mode in
 records | control)
-	# What was written may all have been read before. A longer run is written to more often.
+	# The programs may have read all bytes before they were overwritten. In a longer run, more
+	# bytes are overwritten.
 	for seconds in 15 75; do
 		[ "$(given_up)" -gt 0 ] || scribble verify verify_for "$seconds"
 	done

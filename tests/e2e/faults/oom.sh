@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# oom.sh - the kernel kills a program, and rocind, for want of memory: the others go on. Every
-# byte of theirs arrives, the peer of the program gets an error, rocind has a successor, and
-# new programs connect.
-#
-# They are in a control group whose memory another process uses up. Where none can be made there
-# is no memory to be short of, and SIGKILL comes from here instead, as the last line says.
+# oom.sh - the kernel kills a program, and then rocind, because memory is short. The other programs
+# are not disturbed: every byte of their data arrives, the peer of the killed program gets an error,
+# rocind has a successor, and new programs connect. The programs that will be killed are in a
+# control group whose memory another process uses up. If no control group can be created, the test
+# kills them by SIGKILL instead, and says so in its last line.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 limit_mib=256 by='the kernel'
 
-# make_box: the directory of a control group for memory, or nothing
+# make_box: creates a control group with a memory limit, and sets $box to its directory; empty:
+# impossible
 make_box() {
 	local root
 	for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
@@ -32,7 +32,7 @@ own_cleanup() {
 oom_kills() { cat "$box/memory.oom_control" "$box/memory.events" 2>/dev/null | awk '$1 == "oom_kill" { print $2 }'; }
 gone() { [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$1/cmdline")" ]; }
 
-# use_up PID: the memory of the group, until that process is killed for it
+# use_up PID: uses the memory of the group until the kernel kills process PID
 use_up() {
 	local before i takers=()
 	if [ -z "$box" ]; then
@@ -41,7 +41,8 @@ use_up() {
 	fi
 	before=$(oom_kills)
 	echo 1000 >"/proc/$1/oom_score_adj"
-	# Each of them has less than the process that is to be killed seems to have.
+	# Each of these processes uses less than the process that is to be killed, so the kernel
+	# chooses that one.
 	for ((i = 0; i < 8; i++)); do
 		"${in_box[@]}" timeout "$limit" python3 -c 'import os, sys, time
 taken = []
@@ -63,7 +64,7 @@ while lives():
 	[ "$(oom_kills)" -gt "$before" ] || fail "process $1 was not killed by the kernel"
 }
 
-# Two programs that check every byte and never end by themselves.
+# Two programs that check each byte and never end by themselves.
 names=() programs=()
 bystanders() {
 	local role addr
@@ -91,7 +92,7 @@ go_on() {
 }
 
 make_box
-# in_box: what stands before a command that is in the group from its first instruction on
+# in_box: a prefix for commands, which puts them into the control group before they begin
 # shellcheck disable=SC2016 # expanded within
 in_box=(env LD_PRELOAD= bash -c '[ -z "$1" ] || echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$box")
 "${in_box[@]}" rocind --idle-ms=60000 || fail 'no rocind'
@@ -100,7 +101,7 @@ bystanders local
 bystanders udp ROCIN_LOCAL=off
 go_on 'before'
 
-# A program, and its peer.
+# A program in the group, and its peer outside.
 verify=("$ROCIN_TESTS/verify" --socket "$work/meet-victim" --type rc -n 2000000000 --max 20000)
 rocin run --netdev "lo:$addr_a" -- "${verify[@]}" --role b >"$work/peer" 2>&1 &
 peer=$!
@@ -120,7 +121,7 @@ go_on 'a program was killed'
 [ "$(daemon_pid)" = "$daemon" ] || fail 'rocind has another process id'
 echo "ok: a program was killed by $by"
 
-# rocind
+# The same for rocind
 use_up "$daemon"
 succeeded() { daemon=$(daemon_pid) && [ -n "$daemon" ] && ! gone "$daemon"; }
 wait_for succeeded || fail 'rocind has no successor'

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rubbish.sh - packets of every malformed kind from the network while data moves: they are
-# dropped and counted, and the transfer goes on.
+# rubbish.sh - malformed packets of every kind come from the network during a transfer: they are
+# dropped and counted, and the transfer continues.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
-export ROCIN_NEIGHBOURS=all # the rubbish comes from a plain socket
+export ROCIN_NEIGHBOURS=all # the malformed packets come from a socket of this host
 next_port
 rocin run --netdev "lo:$addr_a" -- ib_send_bw -x 0 -F -D 3600 -s 4096 -p "$port" \
 	>"$work/server.out" 2>&1 &
@@ -33,7 +33,7 @@ for i in range(20000):
     packet = packet[:random.choice([0, 1, 4, 11, 12, 15, 16, 9000])]
     s.sendto(packet, (random.choice(addresses), 4791))
 PY
-# counted NAME: by both programs together
+# counted NAME: prints the sum of this counter over both programs
 counted() { rocin stat --all --counters | awk -v name="$1" '$1 == name { n += $2 } END { print n + 0 }'; }
 dropped() { rocin stat --daemon --all | awk '/dropped_/ { n += $2 } END { print n + 0 }'; }
 wrong() { [ "$(counted rx_icrc_encapsulated)" -gt 100 ]; }

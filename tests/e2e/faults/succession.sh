@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# succession.sh - rocind is killed again and again while programs work: each time a
-# successor takes over, and no program notices. Every byte and completion of the traffic is
-# checked, each connection is made and ended, and no device is lost.
+# succession.sh - rocind is killed repeatedly while programs run: each time a successor takes over,
+# and no program notices it. Every byte and completion of the traffic is checked, each connection is
+# made and ended, and no device is lost.
 #
 # usage: succession.sh traffic|cm|programs|keeper|replace|stop|both|all SECONDS [SEED]
 #   traffic   data of RC, UC and UD, with and without shared memory
@@ -21,14 +21,15 @@ what=$1 seconds=$2
 RANDOM=${3:-1}
 port_in_use=7175
 gone() { ! kill -0 "$1" 2>/dev/null; }
-# ended PID: of a process that is no child of ours, which may be a zombie for a while
+# ended PID: true if the process has ended. It is no child of this script, so it may be a zombie for
+# a while.
 ended() { [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$1/cmdline")" ]; }
 
-# lock_pid: the process that has signed the lock of this runtime directory
+# lock_pid: prints the process id in the lock file of this runtime directory
 lock_pid() { cat "$ROCIN_RUNTIME_DIR"/rocind*.lock 2>/dev/null; }
 
-# kill_again: a rocind about every 300 ms, at times that depend on the seed, until
-# stop_killing; each must have a successor within a second.
+# kill_again: kills a rocind about every 300 ms, at times that depend on the seed, until
+# stop_killing; each must have a successor within a second
 kill_again() {
 	local pid last=0 begin
 	while [ ! -e "$work/stop" ]; do
@@ -44,7 +45,7 @@ kill_again() {
 		done
 	done
 }
-# replace_again: the same with rocind --replace, and after each third of them a kill
+# replace_again: the same by rocind --replace; after every third replacement, a kill
 replace_again() {
 	local i=0
 	while [ ! -e "$work/stop" ]; do
@@ -79,14 +80,15 @@ traffic() {
 	verify_pair 'UD with events' --type ud -n 300 --events
 }
 
-# new_go: what keeps a server's standard input open. The byte that ends a server stays in it.
+# new_go: creates the FIFO that keeps the standard input of a server open. (The byte that has ended
+# the server before is still in the old one.)
 new_go() {
 	rm -f "$work/go"
 	mkfifo "$work/go"
 	exec 3<>"$work/go"
 }
 
-# serve_cm: a server that listens for connections; storm SECONDS SIZE: a client of it
+# serve_cm: starts a server for connections; storm SECONDS SIZE: runs a client of this server
 serve_cm() {
 	new_go
 	rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/cm_many" serve "$addr_a" $port_in_use \
@@ -100,10 +102,10 @@ storm() {
 		>"$work/storm" 2>&1 || fail "storm: $(tail -3 "$work/storm")"
 }
 
-# cm SECONDS
+# cm SECONDS: runs server and client
 cm() {
 	serve_cm
-	# It sleeps in poll(); nobody in this process looks after rocind.
+	# The server sleeps in poll(), so no thread of it notices that rocind has died.
 	sleep 0.7
 	storm "$1" 8
 	echo >&3
@@ -113,7 +115,7 @@ cm() {
 	echo "ok: $(tail -1 "$work/storm")"
 }
 
-# perftest PROGRAM OPTION...: both ends of it
+# perftest PROGRAM OPTION...: runs both ends of the program
 perftest() {
 	next_port
 	pair "$1" "$@" -x 0 -F -p "$port" -- "$@" -x 0 -F -p "$port" 127.0.0.1
@@ -138,15 +140,16 @@ programs() {
 	fi
 	time_left || return
 	if command -v ucx_perftest >/dev/null; then
-		# UCX gives a peer up that does not answer for 30 s, which a busy machine may take.
+		# UCX drops a peer that does not answer for 30 s; on a busy machine an answer may
+		# take longer.
 		UCX_TLS=rc_v UCX_NET_DEVICES=rocin0:1 UCX_UD_VERBS_TIMEOUT=30m ucx
 	fi
 }
-# The list of what this suite cannot do here is that of e2e.pyverbs-lo. It says itself whether it
-# is installed.
+# The tests that cannot run here are listed by e2e.pyverbs-lo. The suite itself checks whether it is
+# installed.
 rdma_core() {
 	(
-		rm -rf "$work/suite" # of the time before
+		rm -rf "$work/suite" # left by the run before
 		# shellcheck source=../suites/pyverbs_lib.sh
 		. "$(dirname "$0")/../suites/pyverbs_lib.sh"
 		pyverbs lo "lo:$addr_a" ''
@@ -165,7 +168,7 @@ ucx() {
 
 : >"$work/kills"
 end=$((SECONDS + seconds))
-# A rocind to begin with
+# Starts a rocind
 rocin run --netdev "lo:$addr_a" -- true
 case $what in
 keeper)
@@ -188,7 +191,7 @@ keeper)
 	exit 0
 	;;
 replace)
-	# Another file, as after an upgrade
+	# A copy of the program in another file, as after an upgrade
 	mkdir "$work/newer"
 	cp "$ROCIN_BIN/rocind" "$work/newer"
 	rocin stop >/dev/null
@@ -215,13 +218,13 @@ replace)
 	echo >&3
 	wait "$server" || fail "server: $(tail -3 "$work/server")"
 	grep -q ' 0 alive, 0 failed' "$work/server" || fail "$(tail -3 "$work/server")"
-	# The connections of the last storm are in the capture, too.
+	# The capture must contain the connections of the last storm.
 	end_capture_live
 	requests=$(rocin dump "$work/live.pcapng" | grep -c ' REQ ')
 	made=$(sed -n 's/^accepted \([0-9]*\),.*/\1/p' "$work/server")
 	[ "$made" -gt 0 ] && [ "$requests" -ge "$made" ] || fail "$made connections, $requests requests in the capture"
 	echo "ok: $(kills) times"
-	# One that somebody looks after is not replaced.
+	# A rocind that a service manager has started (--foreground) is not replaced.
 	rocin stop >/dev/null
 	rocind --foreground --idle-ms=0 2>/dev/null &
 	server=$!
@@ -237,8 +240,8 @@ replace)
 	exit 0
 	;;
 stop)
-	# Data and a listener go on while rocind is stopped, and who asks it for something
-	# waits.
+	# While rocind is stopped, data and a listener must work, and programs that request
+	# something from rocind must wait.
 	serve_cm
 	next_port
 	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 3600 -p "$port" >"$work/data-s" 2>&1 &
@@ -278,7 +281,8 @@ print(sum(c["hw_counters"].get("sent_pkts", 0) for c in json.load(sys.stdin)))';
 	wait "$pair" || fail "$(cat "$work/pair")"
 	[ "$(daemon_pid)" = "$daemon" ] || fail 'there is another rocind'
 	echo 'ok: all goes on after rocind was stopped'
-	# Too long: a sentence, and the programs that have a device keep it.
+	# If rocind is stopped for too long, new programs fail with a message, and running programs
+	# keep their devices.
 	kill -STOP "$daemon"
 	ROCIN_LOG=error:$work/late rocin run --netdev "lo:$addr_b" -- "$ROCIN_TESTS/writes" 1 >"$work/writes" 2>&1 &&
 		fail 'a device without rocind'
@@ -294,8 +298,8 @@ print(sum(c["hw_counters"].get("sent_pkts", 0) for c in json.load(sys.stdin)))';
 	exit 0
 	;;
 both)
-	# Nobody has copies of the sockets then but the programs: they are told, and the next
-	# program has a rocind at once.
+	# Only the programs still have copies of the sockets, so there can be no successor: the
+	# programs are notified, and the next program starts a new rocind at once.
 	next_port
 	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 3600 -p "$port" >"$work/data-s" 2>&1 &
 	pids+=($!)
@@ -307,7 +311,7 @@ both)
 	attached() { grep -qs 'rocin0: slot' "$work/client.log"; }
 	wait_for attached || fail 'no device'
 	daemon=$(daemon_pid)
-	kill -STOP "$daemon" # or it makes another keeper before it is killed, too
+	kill -STOP "$daemon" # otherwise it would start another keeper before it is killed
 	kill -9 "$(pgrep -x rocin-keeper -P "$daemon")" "$daemon"
 	next_port
 	pair 'a pair right after' ib_send_bw -x 0 -F -n 500 -p "$port" -- \

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# judge-capture.sh - do other people's tools find nothing wrong with our packets?
+# judge-capture.sh - checks a capture of Rocin's packets by tools of other authors.
 #
 # usage: judge-capture.sh FILE.pcap
-# tshark must decode every packet as InfiniBand without a malformed mark (but for its guess
-# at what payloads of 0 to 4 bytes are); scapy must agree with every ICRC of IPv4 packets.
+# tshark must decode every packet as InfiniBand, and report none as malformed (except for its guess
+# at the contents of payloads of up to 4 bytes). scapy must compute the same ICRC for every IPv4
+# packet.
 set -eu
 file=$1
 
-# 44 bytes of IP are a SEND without payload; up to 48 with one of 1 to 4 bytes.
+# A SEND without payload has 44 bytes of IP; one with a payload of 1 to 4 bytes has up to 48.
 tshark -r "$file" -Y 'udp.dstport == 4791' -T fields -e frame.number -e udp.length -e frame.protocols 2>/dev/null |
 	awk '
 		{ total++ }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# program.sh - run one of the test programs on a device of its own.
+# program.sh - runs one of the test programs with a device of its own.
 #
 # usage: program.sh NAME [ARGUMENT...]
 # shellcheck source=lib.sh

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# lab-ends.sh - however a lab ends, its status tells, and nothing of it is left.
+# lab-ends.sh - however a lab ends, its exit status shows how, and nothing of it remains.
 #
 # usage: lab-ends.sh root|nobody
 who=$1
 # shellcheck source=lab_lib.sh
 . "$(dirname "$0")/lab_lib.sh"
 
-# Programs that no other test has: the argument tells them apart.
+# Programs that no other test runs: the argument of sleep identifies them.
 nap="sleep 41$$"
 napping() { pgrep -fx "$nap" >/dev/null; }
 none_naps() { ! napping; }
 naps() { [ "$(pgrep -fxc "$nap")" = "$1" ]; }
-begun() { wait_for naps "$1" || fail 'it does not begin'; } # COUNT: so many programs
+begun() { wait_for naps "$1" || fail 'it does not begin'; } # COUNT: waits until that many programs run
 outside() { # what a lab could leave behind
 	grep -E 'rocin-lab|boot_id|/etc/host' /proc/self/mounts
 	ip -o link show | grep -E ': (br0|h[0-9]+)[@:]'
@@ -27,7 +27,8 @@ nothing_left() {
 	echo "ok: $1, and nothing is left"
 }
 lab_pid=''
-# start OPTION...: a lab in the background; $lab_pid. A program of a script ignores SIGINT.
+# start OPTION...: starts a lab in the background; sets $lab_pid. SIGINT is set to its default,
+# because a shell script starts background programs with SIGINT ignored.
 start() {
 	"${as[@]}" env --default-signal=INT rocin lab "$@" >"$work/out" 2>"$work/err" </dev/null &
 	lab_pid=$!
@@ -39,7 +40,7 @@ ended() { # STATUS WHAT
 	said "$1" "$2"
 }
 
-# One host's program ends after the lab has seen the end of another's.
+# The program of one host ends after the lab has noticed the end of another host's program.
 # shellcheck disable=SC2016 # the hosts' shell is to see it
 lab --hosts 3 -- sh -c '
 	case $ROCIN_LAB_RANK in
@@ -75,7 +76,7 @@ for sig in INT TERM HUP; do
 	nothing_left "SIG$sig"
 done
 
-# Programs that hear nothing are not waited for when the lab is told twice.
+# A second signal makes the lab end even if its programs ignore signals.
 start -- sh -c "trap '' TERM; $nap"
 begun 2
 until ! kill -TERM "$lab_pid" 2>/dev/null; do sleep 0.1; done

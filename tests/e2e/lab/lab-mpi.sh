@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 END
 mpicc -O1 -o "$work/ring" "$work/ring.c" || fail 'mpicc'
 run="mpirun -H h1,h2,h3,h4 -np 4 --mca pml ucx -x UCX_TLS=rc,self -x UCX_NET_DEVICES=rocin0:1"
-# UCX gives a peer up that does not answer for 30 s, which a busy machine may take.
+# UCX drops a peer that does not answer for 30 s; on a busy machine an answer may take longer.
 run="$run -x UCX_UD_VERBS_TIMEOUT=30m"
 [ "$who" != root ] || run="$run --allow-run-as-root"
 
@@ -60,7 +60,7 @@ four_ranks() {
 lab --hosts 4 --timeout 90 --capture "$home/mpi.pcapng" --on h1 "$run '$work/ring'"
 said 0 'Open MPI, started through ssh'
 four_ranks
-for host in 1 2 3 4; do # a megabyte of each rank went over the wire
+for host in 1 2 3 4; do # each rank must have sent a megabyte through the network
 	bytes=$(tshark -r "$home/mpi.pcapng" -Y "ip.src == 10.86.0.$host && infiniband" -T fields -e frame.len 2>/dev/null |
 		awk '{ n += $1 } END { print n + 0 }')
 	[ "$bytes" -gt 1100000 ] || fail "h$host has sent $bytes bytes"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# lab-refused.sh - where no lab can be made, one sentence says why and what to do.
+# lab-refused.sh - if no lab can be created, one sentence has the reason and the remedy.
 who=root
 # shellcheck source=lab_lib.sh
 . "$(dirname "$0")/lab_lib.sh"
@@ -19,7 +19,7 @@ refused() { # WHAT SENTENCE-PATTERN COMMAND...
 
 user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 "${user[@]}" test -x "$ROCIN_TESTS/without_namespaces" || skip 'the build directory is closed to other users'
-# As container engines have it, for users and for root.
+# The restrictions of container engines, for users and for root.
 refused 'a sandbox' 'namespaces are forbidden here, .*--privileged' \
 	"${user[@]}" "$ROCIN_TESTS/without_namespaces" rocin lab -- echo no
 refused 'a sandbox for root' 'namespaces are forbidden here, .*--cap-add=NET_ADMIN' \
@@ -28,14 +28,14 @@ refused 'a sandbox for root' 'namespaces are forbidden here, .*--cap-add=NET_ADM
 refused 'no user namespaces' 'user namespaces are switched off here; as root: sysctl -w user.max_user_names' \
 	unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces
 		exec setpriv --bounding-set -all --inh-caps -all rocin lab -- echo no'
-# Root of a container that may do nothing with its network.
+# Root in a container without rights on its network.
 refused 'root without CAP_SYS_ADMIN' 'user namespaces are switched off here' \
 	unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces
 		exec setpriv --bounding-set -sys_admin --inh-caps -sys_admin rocin lab -- echo no'
 refused 'a /proc with hidden parts' 'a /proc of its own is forbidden here, .*systempaths=unconfined' \
 	unshare -m sh -c 'mount --bind /dev/null /proc/meminfo && exec "$@"' sh \
 	"${user[@]}" rocin lab -- echo no
-# The switches of Debian and Ubuntu, which this kernel may not have.
+# The settings of Debian and Ubuntu, simulated because this kernel may not have them.
 for switch in 'unprivileged_userns_clone 0 only.root.may.make.user.namespaces' \
 	'apparmor_restrict_unprivileged_userns 1 AppArmor.takes.their.rights'; do
 	# shellcheck disable=SC2086 # three words

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# lab-runs.sh - programs on several hosts of one machine, by `rocin lab`.
+# lab-runs.sh - programs run on several simulated hosts of `rocin lab'.
 #
 # usage: lab-runs.sh root|nobody
 who=$1
@@ -14,7 +14,7 @@ has out 'h1 | rank 0 of 4: 262144 bytes from each, 0 wrong' \
 has err 'rocin lab: h1 to h4: 10.86.0.1, fd86::1 to 10.86.0.4, fd86::4 on eth0, MTU 1500'
 grep -q '^rocin lab: 4 of 4 ended well, ' "$work/err" || fail 'no summary'
 
-# What cables do, by netem or by rules of the devices, which are counted.
+# Properties of links, implemented by netem or by fault rules of the devices, which count packets.
 lab --hosts 3 --loss 2% --delay 200us --reorder 1% --seed 7 --json "$home/report" -- \
 	sh -c "'$ROCIN_TESTS/lab_all' 100000 && echo trips \$(rocin fault --json | python3 -c '
 import json, sys
@@ -72,14 +72,14 @@ has err 'h1 | rocin: "h9" is none of the hosts h1 to h2 of this lab'
 lab --pcie adversarial --rate 200M -- "$ROCIN_TESTS/lab_all" 50000
 said 0 'with options of rocin run, and a rate'
 
-# The boot id of a host hides that of the machine, which only root may undo.
+# Only root may do this: the boot id file of a host is mounted over that of the machine.
 if [ "$who" = root ]; then
 	lab --hosts 3 --on h2 'rocin lab -q -- sh -c "hostname; ssh h1 hostname"; hostname'
 	said 0 'a lab on a host of a lab'
 	has out 'h2 | h1 | h1' 'h2 | h2 | h2' 'h2 | h2 | h1' 'h2 | h2'
 fi
 
-# A shell, through a terminal.
+# An interactive shell in a terminal.
 TERM=dumb timeout 1800 script -qec "${as[*]} rocin lab --shell --hosts 3" /dev/null >"$work/out" 2>&1 \
 	< <(echo 'echo I am $(hostname); ssh h3 hostname; exit 4')
 status=$?

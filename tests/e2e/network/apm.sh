@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# apm.sh - path migration between two addresses, the route to one of which goes.
+# apm.sh - automatic path migration between two addresses, after the route to one of them was
+# removed.
 #
 # usage: apm.sh DIRECTORY: where verbs_apm_path is
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 ns=rocin-apm-$$
 new_namespace "$ns"
-# Without the route of 127.0.0.0/8, which would lead to both.
+# Removes the route of 127.0.0.0/8, which would lead to both addresses.
 ip -n "$ns" addr flush dev lo
 ip -n "$ns" addr add 10.78.0.1/32 dev lo
 ip -n "$ns" addr add 10.78.0.2/32 dev lo

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# congestion.sh - congestion control between two hosts: network namespaces joined by a veth
-# pair that is slow, and that marks what comes faster than it should.
+# congestion.sh - congestion control between two hosts: network namespaces connected by a slow veth
+# pair, which marks packets that come too fast.
 #
 #   [host a: 10.78.0.1] va --(nftables marks above 4000 packets/s, 50 Mbit/s)--> vb [host b]
 #
-# The kernel's own RED is not in every kernel; a rate that nftables marks above is a queue
-# that marks before there is one.
+# RED is not in every kernel, so nftables marks packets: those that exceed a rate, before a queue
+# builds up.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 two_hosts 78
@@ -19,11 +19,11 @@ tc -n "$a" qdisc add dev va root handle 1: tbf rate 50mbit burst 32k limit 2m 2>
 
 run_a=("${in_a[@]}" rocin run --netdev va --cc=on:100M --)
 run_b=("${in_b[@]}" rocin run --netdev vb --cc=on:100M --)
-export ROCIN_GSO=off # each packet is alone in the capture
+export ROCIN_GSO=off # so that the capture has no super-packets
 
 snap=128 capture_wire vb "${in_b[@]}"
 
-# While it runs: the rate of the sender, and the queue of the slow device.
+# Records the rate of the sender, and the queue of the slow device, while the test runs.
 (
 	while [ ! -e "$work/over" ]; do
 		"${in_a[@]}" rocin stat --json >"$work/stat" 2>/dev/null &&
@@ -43,7 +43,7 @@ end_capture
 tc -n "$a" -s qdisc show dev va | grep -q 'dropped 0,' || fail 'the queue overflowed'
 echo "ok: nothing dropped, at most $(sort -n "$work/backlog" | tail -1) seen in the queue"
 
-# Limited, below the rate of the link, and shown.
+# The sender must have been limited below the rate of the link, and rocin stat must show it.
 grep -q '"cc_phase": "recovery"' "$work/stats" || fail 'rocin stat shows no limit'
 grep -Eq ' [0-9.]+M/s (recovery|additive|hyper) ' "$work/text" || fail "$(tail -3 "$work/text")"
 rates=$(sed -n 's/.*"cc_rate_kbps": \([1-9][0-9]*\).*/\1/p' "$work/stats" | sort -n)
@@ -53,8 +53,8 @@ handled=$(sed -n 's/.*"rp_cnp_handled": \([0-9]*\).*/\1/p' "$work/stats" | sort 
 [ "$handled" -gt 0 ] || fail 'no notification has reached the sender'
 echo "ok: $handled notifications seen, rates of $(head -1 <<<"$rates") to $(tail -1 <<<"$rates") kbit/s"
 
-# On the wire: packets come marked, and b tells a: opcode 0x81, BECN, DSCP 48, ECT, and
-# 16 bytes of nothing.
+# In the capture: packets arrive marked, and b sends CNPs to a: opcode 0x81, BECN, DSCP 48, ECT, and
+# 16 reserved bytes that are 0.
 command -v tshark >/dev/null || skip 'tshark is not installed'
 count() { tshark -r "$work/wire.pcap" -Y "$1" 2>/dev/null | wc -l; }
 marked=$(count 'ip.dsfield.ecn == 3')

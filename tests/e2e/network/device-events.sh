@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# device-events.sh - an interface goes down and up, addresses come and go, rocind dies:
-# what the program is told, and what its tables hold.
+# device-events.sh - an interface goes down and up, addresses come and go, rocind dies: the events
+# that the program gets, and the contents of its tables.
 #
 # usage: device-events.sh link|address|rocind
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
-# Without a keeper rocind has no successor, and its death is what programs see.
+# Without a keeper rocind has no successor, so programs notice its death.
 export ROCIN_KEEPER=no
 what=$1
 ns=rocin-e-$$
 new_namespace "$ns"
 ip -n "$ns" link add va type veth peer name vb
-# The kernel makes link-local addresses when it likes: without them all is in our hands.
+# The kernel would add link-local addresses at any time, so the test turns this off.
 ip -n "$ns" link set va addrgenmode none
 ip -n "$ns" link set vb addrgenmode none
 ip -n "$ns" addr add 10.78.0.1/24 dev va
@@ -30,7 +30,7 @@ exec 3>"$work/questions"
 said() { grep -qxF "$1" "$work/events"; }
 wait_for said ready || fail "the program does not start: $(cat "$work/err")"
 
-# ask QUESTION: the answer is in $work/answer
+# ask QUESTION: sends a question to the program; the answer is in $work/answer
 asked=0
 ask() {
 	local from
@@ -41,7 +41,7 @@ ask() {
 	tail -n "+$from" "$work/events" | grep -v '^asked\|^event' >"$work/answer"
 }
 
-# told COUNT EVENT: each context has had this event so many times in all
+# told COUNT EVENT: true if each context has got this event COUNT times in total
 told() {
 	[ "$(grep -cxF "event 0 $2" "$work/events")" = "$1" ] &&
 		[ "$(grep -cxF "event 1 $2" "$work/events")" = "$1" ]
@@ -65,7 +65,7 @@ expect_gids "$v4" "$v6"
 
 case $what in
 link)
-	# Only the carrier: the peer goes down, addresses stay.
+	# Only the carrier is lost: the peer interface goes down, and addresses stay.
 	for i in 1 2 3; do
 		ip -n "$ns" link set vb down
 		expect_told "$i" "$err 1"
@@ -76,7 +76,7 @@ link)
 	done
 	told 0 "$changed 1" || fail 'the GID table did not change'
 	echo 'ok: carrier lost and found'
-	# The interface itself: its IPv6 addresses go with it.
+	# The interface itself goes down: it loses its IPv6 addresses.
 	ip -n "$ns" link set va down
 	expect_told 4 "$err 1"
 	expect_gids "$v4"
@@ -98,13 +98,13 @@ address)
 	ip -n "$ns" addr del fd78::1/64 dev va
 	expect_gids "$v4" '2 ::ffff:10.78.0.2' '3 fd78::2'
 	expect_told 3 "$changed 1"
-	# It comes back to its place.
+	# The address gets its old place in the table.
 	ip -n "$ns" addr add fd78::1/64 dev va nodad
 	expect_gids "$v4" "$v6" '2 ::ffff:10.78.0.2' '3 fd78::2'
 	expect_told 4 "$changed 1"
 	told 0 "$err 1" || fail 'the port had no error'
 	echo 'ok: addresses come and go'
-	# One event for the interface that goes, one for each address.
+	# One event for the loss of the interface, and one for each address.
 	ip -n "$ns" link del va
 	expect_told 1 "$err 1"
 	expect_told 8 "$changed 1"
@@ -118,7 +118,7 @@ rocind)
 	port_is down || fail "$(cat "$work/answer")"
 	ask new
 	grep -qx 'new 5' "$work/answer" || fail "a QP of a dead device: $(cat "$work/answer")"
-	# Each context has heard of nothing else.
+	# No context has got any other event.
 	[ "$(grep -c '^event' "$work/events")" = 2 ] || fail "$(cat "$work/events")"
 	echo 'ok: rocind killed'
 	;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# doctor-ask.sh - `rocin doctor --peer` asks the rocind of another host: what is open, what a
-# firewall swallows in silence, what a path is too narrow for, and what differs at the other end.
+# doctor-ask.sh - `rocin doctor --peer` asks the rocind of another host: it finds open ports,
+# firewalls that drop packets silently, paths with a smaller MTU, and differences of the other end.
 #
 #   [$a: 10.NET.0.1, fdNET::1] va --- ra [router] rb --- vb [$b: 10.NET.1.2, fdNET:1::2]
 #
@@ -34,8 +34,9 @@ address "$b" vb "$peer4" "$peer6" "10.$net.1.254" "fd$net:1::fe"
 both_settled() { settled "$a" va && settled "$b" vb; }
 wait_for both_settled || fail 'the veth pairs do not come up'
 
-# asks PEER STATUS PATTERN...: each pattern is a line of what is said then. Who is answered waits
-# for long, so that a busy machine is no silence.
+# asks PEER STATUS PATTERN...: each pattern must match a line of the output. When an answer is
+# expected, the timeouts are long, so that a slow answer on a busy machine does not count as
+# silence.
 patience=20
 asks() {
 	local peer=$1 status=$2 rc pattern
@@ -48,7 +49,7 @@ asks() {
 	[ "$rc" = "$status" ] || fail "status $rc: $(tail -6 "$work/out")"
 }
 
-# has_device SETTING...: a program with a device runs in $b until ends_device
+# has_device SETTING...: runs a program with a device in $b until ends_device
 has_device() {
 	rm -f "$work/ready" "$work/done"
 	"${in_b[@]}" env "$@" rocin run --netdev vb -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" >"$work/hold" 2>&1 &
@@ -77,7 +78,7 @@ for peer in "${peers[@]}"; do
 	echo "ok: $(grep -o "$peer answers within [0-9]* us" "$work/out")"
 done
 
-# One way, or the other: the question gets there in the second case.
+# A firewall drops the question, or the answer.
 drops() { # NAMESPACE-WORDS HOOK
 	local -n where=$1
 	"${where[@]}" nft add table inet f && "${where[@]}" nft add chain inet f c "{ type filter hook $2 priority 0; }" &&
@@ -95,7 +96,7 @@ if command -v nft >/dev/null && drops in_b input 2>/dev/null; then
 	asks "$peer4" 1 "^FAULT  $peer4 refuses nothing and does not answer: a firewall drops packets in silence"
 	opens in_a
 	echo 'ok: a firewall that drops in silence, in either direction'
-	# NAT leaves ICRCs that are wrong.
+	# NAT changes addresses, which makes ICRCs wrong.
 	if "${in_r[@]}" nft add table ip n && "${in_r[@]}" nft add chain ip n c '{ type filter hook forward priority 0; }' &&
 		"${in_r[@]}" nft add rule ip n c ip saddr "$peer4" ip saddr set "10.$net.1.3" 2>/dev/null; then
 		asks "$peer4" 1 "^FAULT  answers of $peer4 come with a wrong ICRC: something on the way changes packets, such as NAT"
@@ -107,7 +108,7 @@ else
 fi
 patience=20
 
-# The router's way to $b is narrow, and so is the way back.
+# The router's path to $b has a smaller MTU, in both directions.
 "${in_r[@]}" ip link set rb mtu 1500
 "${in_b[@]}" ip link set vb mtu 1500
 asks "$peer4" 1 '^FAULT  packets of path MTU 4096, which rocin0 has, get lost on the way.*, and those of 1024 get through: ip link set va mtu 1120'
@@ -131,7 +132,7 @@ asks "$peer4" 0 "^ok     $peer4 answers, so UDP port 4791 is open in both direct
 ends_device
 echo 'ok: one that does not know the question'
 
-# Something that has the port and says nothing.
+# Another program has bound the port and does not answer.
 "${in_b[@]}" python3 -c "
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

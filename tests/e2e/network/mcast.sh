@@ -5,11 +5,11 @@
 # usage: mcast.sh lo|users|rocind|perftest|bridge
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
-# Without a keeper rocind has no successor, and its death is what programs see.
+# Without a keeper rocind has no successor, so programs notice its death.
 export ROCIN_KEEPER=no
 group=239.$(($$ / 65536 % 128)).$(($$ / 256 % 256)).$(($$ % 256))
 
-# member NAME COMMAND...: start an end in the background; its output is in $work/NAME.out
+# member NAME COMMAND...: starts a member in the background, with its output in $work/NAME.out
 members=()
 member() {
 	local name=$1
@@ -25,7 +25,7 @@ ready() {
 		[ -e "$work/${m%:*}.ready" ] || return 1
 	done
 }
-# all NAME: let those that send go ahead; all must end well
+# all NAME: lets the members send that are senders; all members must succeed
 all() {
 	local m
 	wait_for ready || fail "$1: not all are ready"
@@ -37,7 +37,7 @@ all() {
 	echo "ok: $1: ${#members[@]} processes"
 	members=()
 }
-# end NAME NETDEV OPTION...: an end of ours, here or where ${at[@]} says
+# end NAME NETDEV OPTION...: starts one of our own members, with the prefix ${at[@]}
 at=()
 end() {
 	local name=$1 netdev=$2
@@ -46,7 +46,7 @@ end() {
 		"$ROCIN_TESTS/mcast" "$@" "$work/$name.ready" "$work/go"
 }
 
-# stop_members: they have been looked at enough
+# stop_members: ends the members when the test has checked them
 stop_members() {
 	local m
 	for m in "${members[@]}"; do
@@ -56,13 +56,13 @@ stop_members() {
 	rm -f "$work"/*.ready
 	members=()
 }
-# drops: packets that reached rocind
+# drops: prints the number of packets that reached rocind
 drops() {
 	rocin stat --daemon --all | awk '/dropped_/ { n += $2 } END { print NR ? n + 0 : "?" }'
 }
 
 on_lo() {
-	# A member that takes nothing out: it runs out of receives, and nobody else does.
+	# A member that polls no completions: it runs out of receives, and the others do not.
 	end idle "lo:$addr_a" -d -n 5 "$group"
 	wait_for ready || fail 'no idle member'
 	idle=("${members[@]}")
@@ -83,7 +83,7 @@ on_lo() {
 }
 
 users() {
-	export ROCIN_NEIGHBOURS=all # the two send to each other on one host
+	export ROCIN_NEIGHBOURS=all # both members are on this host
 	local theirs
 	[ "$(id -u)" = 0 ] || skip 'becoming another user needs root'
 	theirs=$(mktemp -d)
@@ -160,7 +160,7 @@ bridge() {
 	on_wire '239.1.2.3' 'eth.dst == 01:00:5e:01:02:03 && ip.ttl == 5 && ip.src == 10.79.0.1'
 	on_wire 'ff05::1:2' 'eth.dst == 33:33:00:01:00:02 && ipv6.hlim == 5'
 
-	# On the loopback interface IPv6 groups need a route.
+	# On the loopback interface, IPv6 groups need a route.
 	at=(nsenter --net="/run/netns/$ns-a")
 	remedy='ip -6 route add local ff00::/8 dev lo'
 	"${at[@]}" rocin doctor | grep -q "$remedy" || fail 'rocin doctor does not say so'
@@ -176,7 +176,7 @@ bridge() {
 	end lone lo -x ENOMEM 239.1.2.3
 	all 'the limit of the kernel is told'
 	"${at[@]}" sysctl -qw net.ipv4.igmp_max_memberships=20
-	# Elsewhere the route comes with the link.
+	# On other interfaces the route is added when the link is up.
 	ip -n "$ns-c" link set eth down
 	at=(nsenter --net="/run/netns/$ns-c")
 	end early eth:10.79.0.3 -d ff05::1:2
@@ -184,7 +184,8 @@ bridge() {
 	[ -e "$work/early.ready" ] || fail "an interface that is down: $(cat "$work/early.out")"
 	stop_members
 	echo 'ok: an interface that is down can be a member'
-	# The same group on two interfaces of a host: each device gets what is its own.
+	# The same group on two interfaces of a host: each device gets only the packets of its
+	# interface.
 	at=(nsenter --net="/run/netns/$ns-a")
 	for group in 239.1.2.3 ff05::1:2; do
 		local gid=0
@@ -206,7 +207,8 @@ bridge() {
 		all "two interfaces of one host, $group"
 	done
 }
-# three_hosts NAME NAMESPACES GID GROUP: a sends; it, another process there, b and c get all
+# three_hosts NAME NAMESPACES GID GROUP: a sends; a itself, another process on its host, b and c
+# must get all messages
 three_hosts() {
 	local host
 	for host in b c; do
@@ -218,11 +220,12 @@ three_hosts() {
 	end a eth -r -s -i "$3" -l 5 "$4"
 	all "three hosts, $1"
 }
-# count_packets FILTER: in the capture
+# count_packets FILTER: prints the number of such packets in the capture
 count_packets() {
 	tshark -r "$work/wire.pcap" -Y "infiniband && $1" 2>/dev/null | wc -l
 }
-# on_wire GROUP FILTER: packets to GROUP were seen, all to QPN 0xffffff and as FILTER says
+# on_wire GROUP FILTER: the capture must have packets to GROUP; all of them must be for QPN 0xffffff
+# and match FILTER
 on_wire() {
 	local seen good to="ip.dst == $1"
 	[[ $1 != *:* ]] || to="ipv6.dst == $1"

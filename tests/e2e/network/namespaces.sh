@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# namespaces.sh - two hosts: network namespaces joined by a veth pair.
+# namespaces.sh - traffic between two hosts: network namespaces connected by a veth pair.
 #
 #   [host a: 10.77.0.1, fd77::1] va ---- vb [host b: 10.77.0.2, fd77::2]
 #
 # usage: namespaces.sh MTU
-# Every operation with and without 1 % loss by nftables, with and without GSO, IPv4 and
-# IPv6; and a capture by tcpdump that tshark and scapy find right.
+# Tests every operation with and without 1 % loss by nftables, with and without GSO, over IPv4 and
+# IPv6; checks a capture of tcpdump by tshark and scapy.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 mtu=$1
@@ -37,7 +37,7 @@ for kind in rc uc ud; do
 done
 loss 'delete table inet t'
 
-# On the wire: without GSO each packet is alone, so the capture shows what a NIC would send.
+# Without GSO, the capture has the packets as a NIC would send them.
 capture_wire va "${in_a[@]}"
 ROCIN_GSO=off verify_pair 'rc, captured by tcpdump' -n 100 --mtu $path
 end_capture

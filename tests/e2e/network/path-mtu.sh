@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# path-mtu.sh - a network that carries less than it did: refused where a program asks, and
-# otherwise said, not swallowed in silence.
+# path-mtu.sh - the MTU of the network becomes smaller: the device refuses a path MTU that is too
+# large, and logs and counts packets that are too long.
 #
 # usage: path-mtu.sh DIRECTORY: where verbs_path_mtu is
 # shellcheck source=../kit/lib.sh
@@ -12,7 +12,7 @@ new_namespace "$ns"
 ip -n "$ns" addr add "$addr_a/32" dev lo
 ip -n "$ns" addr add 2001:db8::1/128 dev lo nodad 2>/dev/null
 
-# narrow ADDRESS PATH-MTU: what is refused, counted and said once
+# narrow ADDRESS PATH-MTU: checks that packets are refused, counted and logged once
 narrow() {
 	ROCIN_LOG=warn:$work/log.$2 timeout 1800 nsenter --net="/run/netns/$ns" \
 		rocin run --netdev "lo:$1" -- "$programs/verbs_path_mtu" >"$work/out" 2>&1 ||
@@ -25,7 +25,8 @@ narrow() {
 	echo "ok: $1"
 }
 
-# The first test takes IPv6 off the interface for a while.
+# IPv6 is tested first, because over IPv4 the program sets an MTU that is too small for IPv6, which
+# removes the IPv6 address.
 if [ -n "$(ip -n "$ns" addr show to 2001:db8::1)" ]; then
 	narrow 2001:db8::1 2048
 fi

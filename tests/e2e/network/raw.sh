@@ -24,7 +24,8 @@ ns=rocin-raw-$$
 new_namespace "$ns"
 export RAW_NETDEV=lo
 if [ "$where" = veth ]; then
-	# No addresses that the kernel makes up: their announcements would be frames.
+	# Prevents automatic addresses of the kernel, whose announcements would be additional
+	# frames.
 	nsenter --net="/run/netns/$ns" sysctl -qw net.ipv6.conf.default.disable_ipv6=1 2>/dev/null
 	ip -n "$ns" link add va type veth peer name vb
 	ip -n "$ns" addr add 10.79.0.1/24 dev va

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# refused.sh - a peer whose host refuses packets to UDP port 4791 and says so by ICMP: it is
-# logged, once, and counted; silence alone is not.
+# refused.sh - the host of a peer refuses packets to UDP port 4791 by ICMP: this is logged once, and
+# counted. Packets that are dropped silently are not.
 #
 # usage: refused.sh
 # shellcheck source=../kit/lib.sh
@@ -13,14 +13,15 @@ two_hosts $net
 "${in_b[@]}" nft add chain inet f in '{ type filter hook input priority 0; }' || skip 'no nftables here'
 "${in_b[@]}" nft 'add rule inet f in udp dport 5999 reject' 2>/dev/null || skip 'nftables cannot reject here'
 
-# Hosts limit the rate of what they say by ICMP; runs here follow one another.
+# Hosts limit the rate of ICMP messages, and the runs of this test follow quickly, so the limit is
+# removed.
 "${in_b[@]}" sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0 2>/dev/null
 
 "${in_a[@]}" rocin doctor --netdev va | grep -q '^note .*firewall .*must let UDP port 4791 through' ||
 	fail 'rocin doctor does not name the port'
 
-# The programs talk by TCP as ever. The client lives for eight timeouts of 268 ms, made SCALE
-# times as long, so that `rocin stat` finds it.
+# The programs exchange their QPNs by TCP. The client runs until eight timeouts of 268 ms have
+# passed, or SCALE times as long, so that `rocin stat` can see it.
 ends() { # GID-INDEX SCALE
 	local pid
 	next_port
@@ -52,7 +53,8 @@ for peer in "${peers[@]}"; do
 	for how in port-unreachable admin-prohibited; do
 		"${in_b[@]}" nft flush chain inet f in
 		"${in_b[@]}" nft "add rule inet f in udp dport 4791 reject with icmpx $how"
-		# A machine that is so busy that nobody looks while the client lives gives it longer.
+		# If the machine is so busy that the client ends before rocin stat has seen it, the
+		# client gets more time.
 		for scale in 2 8 32 128 512; do
 			ends "$index" "$scale"
 			[ "$refused" = 0 ] || break

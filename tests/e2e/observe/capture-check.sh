@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture-check.sh - `rocin dump --check` accuses nobody of what programs of the distribution
-# sent: all of a kind in one capture, queue pair numbers used again and all.
+# capture-check.sh - `rocin dump --check` finds no violations in the packets of the distribution's
+# programs. All programs of a kind are in one capture, in which queue pair numbers occur again.
 #
 # usage: capture-check.sh plain|lossy
 # shellcheck source=../kit/lib.sh
@@ -13,8 +13,8 @@ where=lo
 . "$(dirname "$0")/../kit/rdmacm_lib.sh"
 [ "$how" = plain ] || export ROCIN_FAULT=drop=2%,dup=1%,reorder=1%,seed=4
 
-# judged_only COMMAND...: what a pair of programs sends is what counts. With loss the last
-# acknowledgement of who has done its part and gone may be among what is lost: its peer fails.
+# judged_only COMMAND...: runs a pair of programs; only the packets are checked. With packet loss,
+# the last acknowledgement of a program that has already ended may be lost, so its peer may fail.
 judged_only() {
 	if [ "$how" = plain ]; then
 		"$@"
@@ -24,17 +24,17 @@ judged_only() {
 	fi
 }
 
-# both COMMAND...: as a server, and as its client
+# both COMMAND...: runs the command as a server and as its client
 both() {
 	next_port
 	judged_only pair "$*" "$@" -p "$port" -- "$@" -p "$port" 127.0.0.1
 }
 
-# judged NAME: what was captured since capture breaks no rule
+# judged NAME: ends the capture; it must contain no violations
 judged() {
 	end_capture_live
 	rocin dump --check "$work/$1.pcapng" >"$work/out" || fail "$1: $(grep -B1 -A1 violation "$work/out" | head -40)"
-	# Without loss a listener that hears all has nothing to suspect either.
+	# Without loss the capture is complete, so there must be no suspicions either.
 	[ "$how" = lossy ] || grep -q ' 0 suspicions$' "$work/out" || fail "$1: $(head -40 "$work/out")"
 	echo "ok: $1: $(tail -1 "$work/out")"
 }
@@ -66,7 +66,7 @@ judged rdmacm
 
 command -v ucx_perftest >/dev/null || exit 0
 export UCX_TLS=rc_v UCX_NET_DEVICES=rocin0:1
-# UCX connects RC by UD, and gives a peer up that does not answer for 30 s.
+# UCX connects RC by UD packets, and drops a peer that does not answer for 30 s.
 export UCX_UD_VERBS_TIMEOUT=30m
 capture --buffer=65536 -w "$work/ucx.pcapng"
 for test in ucp_put_bw ucp_get ucp_fadd tag_lat; do

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture-cm.sh - `rocin capture` shows how programs connect: the messages of the connection
-# manager beside the packets of their queue pairs, and what rules about faults did to them.
+# capture-cm.sh - `rocin capture` shows how programs connect: the messages of the connection manager
+# and the packets of their queue pairs, and the effects of fault rules on them.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 where=lo
 # shellcheck source=../kit/rdmacm_lib.sh
 . "$(dirname "$0")/../kit/rdmacm_lib.sh"
 
-# messages FILE: the attribute of each message of QP1, and which way it went
+# messages FILE: prints the attribute and the direction of each message of QP 1
 messages() {
 	tshark -r "$1" -Y infiniband.mad -T fields -e frame.interface_description -e frame.packet_flags_direction \
 		-e infiniband.mad.attributeid -e _ws.col.Info 2>/dev/null
@@ -27,7 +27,7 @@ done
 grep -v '^rocind, process [0-9]*, the connection manager' "$work/messages" && fail 'whose messages'
 "$(dirname "$0")/../kit/judge-capture.sh" "$work/rping.pcapng" || fail 'others read it otherwise'
 rocin dump --check "$work/rping.pcapng" >"$work/out" || fail "$(cat "$work/out")"
-# The packets of the connection lie between its messages.
+# The packets of the connection must be between its first and its last message.
 tshark -r "$work/rping.pcapng" -T fields -e infiniband.mad.attributeid 2>/dev/null |
 	awk '$1 != "" { n++; last = NR; if (n == 1) first = NR } END { exit !(first == 1 && last - first > 2 * n) }' ||
 	fail 'the order of messages and packets'
@@ -35,7 +35,7 @@ rocin dump "$work/rping.pcapng" >"$work/out"
 [ "$(grep -c ' RC_' "$work/out")" -gt 20 ] || fail "$(cat "$work/out")"
 echo "ok: $(wc -l <"$work/messages") messages of the connection manager, and what they are for"
 
-# Of one queue pair: QP1 alone; of one device: none of them.
+# A capture of QP 1 has only these messages; a capture of one device has none of them.
 capture -q 1 -w "$work/qp1.pcapng"
 rocin capture -d rocin0 --quiet -w "$work/rocin0.pcapng" &
 device_pid=$!
@@ -51,7 +51,7 @@ wait "$device_pid" || fail 'a capture of a device'
 [ "$(messages "$work/qp1.pcapng" | grep -c ConnectRequest)" = 20 ] || fail '10 requests, at both ends'
 [ "$(messages "$work/rocin0.pcapng" | wc -l)" = 0 ] || fail 'QP1 is no part of a device'
 
-# A lost message: what was dropped is marked, and sent again.
+# A lost message: the dropped copy is marked, and the message is sent again.
 rocin fault 'drop tx mad=REP nth=1' >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 capture -w "$work/lost.pcapng"
 play 'a reply lost' rping -s -a "$server" -C 2 -- rping -c -a "$server" -C 2

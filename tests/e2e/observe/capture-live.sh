@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture-live.sh - `rocin capture` takes the packets of programs that run: the same ones
-# that the programs' own captures show, through shared memory and by UDP; tshark and scapy
-# call them right, and a file says of each whose it was and which way it went.
+# capture-live.sh - `rocin capture` captures the packets of running programs: the same packets that
+# the programs' own captures have, by shared memory and by UDP. tshark and scapy find them right,
+# and the file has the owner and the direction of each packet.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# packets FILE...: one line each, without times and what rocin dump thinks of them
+# packets FILE...: prints one line for each packet, without its time and without remarks of rocin
+# dump
 packets() {
 	local file
 	for file; do
@@ -29,7 +30,7 @@ for local in auto no-icrc off; do
 	verify_pair "local wires $local" --type rc -n 30
 	end_capture_live
 	same "local wires $local"
-	# Also of packets that had none on their way.
+	# Packets by shared memory have no ICRC, but in the capture they must have one.
 	for file in "$work/a.pcap" "$work/b.pcap" "$work/live.pcapng"; do
 		rocin dump "$file" >"$work/out" || fail "$file cannot be read"
 		! grep 'wrong ICRC' "$work/out" || fail "local wires $local: wrong ICRCs"
@@ -39,7 +40,7 @@ unset ROCIN_LOCAL
 "$(dirname "$0")/../kit/judge-capture.sh" "$work/live.pcapng" || fail 'others read it otherwise'
 tcpdump -nr "$work/live.pcapng" 2>"$work/tcpdump.err" | grep -q ' IP 127.*UDP, length' ||
 	fail "tcpdump: $(cat "$work/tcpdump.err")"
-# Each packet left one process and reached the other; both are named.
+# Each packet has left one process and reached the other; both are named in the file.
 tshark -r "$work/live.pcapng" -T fields -e frame.interface_description -e frame.packet_flags_direction \
 	-e frame.interface_queue 2>/dev/null | sort | uniq -c >"$work/sides"
 awk '
@@ -48,7 +49,8 @@ awk '
 	END { exit bad || NR < 4 }' "$work/sides" || fail "whose packets: $(cat "$work/sides")"
 capinfos -S -a "$work/live.pcapng" | grep -q 'First packet time' || fail 'capinfos'
 
-# One process alone, classic, cut, so many of them; to a pipe.
+# A capture of one process, in pcap format, with truncated packets, a limited number of them, to a
+# pipe.
 rm -f "$work/capture.err"
 rocin capture --format=pcap -s 70 -c 25 -w - >"$work/few.pcap" 2>"$work/capture.err" &
 few=$!
@@ -58,7 +60,7 @@ verify_pair 'a short capture' --type uc -n 20
 wait "$few" || fail "$(cat "$work/capture.err")"
 capinfos -T -M -r -c "$work/few.pcap" | grep -qE '[[:space:]]25$' || fail "$(capinfos -c "$work/few.pcap")"
 
-# Several files, of which the last two stay.
+# A series of files, of which the last two are kept.
 capture -w "$work/ring.pcapng" --file-size 50 --files 2
 verify_pair 'several files' --type rc -n 100
 end_capture_live
@@ -70,7 +72,7 @@ done
 ! [ -e "$work/ring_00001.pcapng" ] || fail 'the oldest file is there still'
 echo 'ok: cut, counted, classic, one file after the other'
 
-# A reader that stops keeps nobody waiting; what is missing is counted.
+# A reader that stops does not delay the programs; the packets that it misses are counted.
 rm -f "$work/capture.err"
 setsid rocin capture --buffer=256 -w - 2>"$work/capture.err" >"$work/slow.pcapng" &
 slow=$!
@@ -91,8 +93,8 @@ wait "$slow" || fail "$(cat "$work/capture.err")"
 grep -qE ' [1-9][0-9]* missed$' "$work/capture.err" || fail "nothing missed: $(cat "$work/capture.err")"
 echo "ok: a reader that stands: $(tail -1 "$work/capture.err")"
 
-# Readers that are killed while packets go by, again and again: every message is verified, and
-# the next capture is whole.
+# Readers are killed repeatedly during traffic: every message is checked, and the next capture is
+# complete.
 kill_readers() {
 	while [ -e "$work/traffic" ]; do
 		rocin capture --buffer=256 -w "$work/killed.pcapng" 2>"$work/killed.err" &
@@ -120,7 +122,7 @@ end_capture_live
 rocin dump --check "$work/after.pcapng" >"$work/out" || fail "$(cat "$work/out")"
 echo "ok: $(wc -l <"$work/kills") readers were killed"
 
-# What the devices thought: a packet that a rule dropped, what came of it at both ends.
+# Comments of the devices: a fault rule has dropped a packet, and what followed at both ends.
 capture -w "$work/thought.pcapng"
 ROCIN_FAULT='drop tx op=*SEND_MIDDLE nth=3' verify_pair 'a packet dropped' --type rc -n 20 --lossy
 end_capture_live

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture-own.sh - a pcapng file that ROCIN_PCAP makes a program write is what `rocin
-# capture` writes of it: packets that were lost, came twice and were refused, with what the
-# device thought, direction and queue pair; however the program ends.
+# capture-own.sh - the pcapng file that a program writes because of ROCIN_PCAP has the same packets
+# as a file of `rocin capture`: also lost, duplicated and refused ones, with comments of the device,
+# direction and queue pair. It is complete however the program ends.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 here=$(dirname "$0")
 run_a=(rocin run --netdev "lo:$addr_b" --pcap "$work/a.pcapng" --)
 run_b=(rocin run --netdev "lo:$addr_a" --pcap "$work/b.pcapng" --)
 
-# own NAME OPTION...: both ends and a capture of the same run
+# own NAME OPTION...: makes both kinds of captures of the same run
 own() {
 	local name=$1
 	shift
@@ -24,12 +24,12 @@ for side in a b; do
 	"$here/../kit/judge-capture.sh" "$work/$side.pcapng" || fail 'others read it otherwise'
 done
 
-# What is lost on the way out and on the way in, and what comes twice.
+# Packets that are lost when they are sent or received, and duplicated packets.
 rules='drop tx op=*SEND_MIDDLE nth=3; duplicate tx op=request nth=5; drop rx op=*SEND_LAST nth=4'
 ROCIN_FAULT=$rules own 'packets with something to say' --type rc -n 40 --lossy
 for side in a b; do
-	# A packet that was dropped on purpose is in the file as what was sent, so that the same
-	# one comes again.
+	# A packet that a fault rule has dropped is in the file as a sent packet, so that rocin dump
+	# recognises its retransmission.
 	rocin dump --check "$work/$side.pcapng" >"$work/out" || fail "$(grep violation "$work/out")"
 	tshark -r "$work/$side.pcapng" -T fields -E separator=/t -e frame.interface_queue -e frame.packet_flags_direction \
 		-e frame.interface_description -e frame.comment 2>/dev/null >"$work/$side.said"
@@ -45,8 +45,8 @@ for comment in 'dropped on purpose by rule 1 about faults' 'injected on purpose 
 done
 echo "ok: $(cut -f4 "$work"/[ab].said | grep -c .) packets have a comment"
 
-# In a diagram their arrows end where they were dropped: by the sender, who never put them on the
-# wire, or at the receiver; no arrow of another packet ends in a cross.
+# In a diagram, the arrow of a dropped packet ends where it was dropped: at the sender, if it was
+# never on the wire, or at the receiver. No other arrow ends with a cross.
 for side in a b; do
 	rocin dump --ladder "$work/$side.pcapng" >"$work/ladder"
 	rocin dump --svg "$work/$side.svg" "$work/$side.pcapng"
@@ -75,7 +75,7 @@ crosses = open(sys.argv[2]).read().count("class='drop'") // 2 - 1
 sys.exit(not (crosses > 0 and sum(seen.values()) > 0))
 PY
 done
-# scapy 2.5 passes over comments without a line end.
+# scapy 2.5 skips comments that have no line end.
 /usr/bin/python3 - "$work/a.pcapng" "$(wc -l <"$work/a.said")" <<'PY' || fail 'scapy reads it otherwise'
 import logging
 import sys
@@ -87,7 +87,7 @@ print(f"scapy: {whole} of {sys.argv[2]} packets")
 sys.exit(whole != int(sys.argv[2]))
 PY
 
-# An answer that a rule makes up counts the messages as its responder would have.
+# A NAK that a fault rule generates has the MSN that the responder would have sent.
 next_port
 capture -w "$work/refused.pcapng"
 ROCIN_FAULT='nak=rnr:1 rx op=SEND_ONLY nth=7' pair 'refused on purpose' \
@@ -97,8 +97,8 @@ rocin dump --check "$work/refused.pcapng" >"$work/out" || fail "$(cat "$work/out
 [ "$(rocin dump "$work/refused.pcapng" | grep -c 'RNR NAK 0.01 ms msn 6$')" = 2 ] ||
 	fail "$(rocin dump "$work/refused.pcapng" | grep -c 'RNR NAK')"
 
-# However a program ends, its file ends with a whole packet: by exit() with the last one,
-# without a word a few KiB earlier at most.
+# However a program ends, the last packet in its file is complete: after exit() it is the last
+# packet of the program; after other ends, up to a few KiB may be missing.
 for how in exit _exit abort kill; do
 	(
 		ulimit -c 0

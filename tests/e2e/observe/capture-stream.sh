@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture-stream.sh - a stream of WRITEs of 1 MiB is the same packets by UDP and by the
-# local wire, and a capture of it is complete.
+# capture-stream.sh - a stream of WRITEs of 1 MiB has the same packets by UDP and by the local wire,
+# and a capture of it is complete.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 messages=24 length=$((1 << 20)) mtu=4096
 
-# stream NAME: captured; at both ends nothing is missed
+# stream NAME: captures a stream; no packet may be missed at either end
 stream() {
 	rm -f "$work/capture.err"
 	rocin capture --buffer=131072 -w "$work/$1.pcapng" 2>"$work/capture.err" &

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture-xrc.sh - what our tap writes of XRC: tshark and scapy find nothing wrong, and
-# every request names the shared receive queue.
+# capture-xrc.sh - Rocin's captures of XRC traffic: tshark and scapy find no mistakes, and every
+# request has the number of the shared receive queue.
 #
 # usage: capture-xrc.sh
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 quick_perftest
 
-# The client sees the packets of both directions.
+# The capture of the client has the packets of both directions.
 for program in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
 	next_port
 	command=("$program" -x 0 -F -p "$port" -c XRC -n 50)

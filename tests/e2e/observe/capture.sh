@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture.sh - what our tap writes is what tshark and scapy call right, and rocin dump
-# reads it.
+# capture.sh - tshark and scapy find no mistakes in Rocin's captures, and rocin dump can read them.
 #
 # usage: capture.sh rc|uc|ud
 # shellcheck source=../kit/lib.sh
@@ -10,7 +9,7 @@ kind=$1
 run_a=(rocin run --netdev "lo:$addr_b" --pcap "$work/a.pcap" --)
 run_b=(rocin run --netdev "lo:$addr_a" --pcap "$work/b.pcapng" --)
 verify_pair "$kind" --type "$kind" -n 60
-# This end wrote pcapng, which says which way each packet went, and whose they are.
+# This end has written a pcapng file, which has the direction and the owner of each packet.
 ways=$(tshark -r "$work/b.pcapng" -T fields -e frame.packet_flags_direction -e ip.src -e ip.dst 2>/dev/null)
 [ -n "$ways" ] || fail 'no packet in the pcapng file'
 awk -v own="$addr_a" '!($1 ~ /1$/ && $3 == own || $1 ~ /2$/ && $2 == own) { exit 1 }' <<<"$ways" ||
@@ -23,8 +22,9 @@ for side in a b; do
 	rocin dump "$work/$side.pcap" >"$work/$side.txt" || fail 'rocin dump'
 	! grep -E 'wrong ICRC|malformed|shorter' "$work/$side.txt" || fail 'rocin dump finds faults'
 done
-# What one end got the other has sent, and where nothing was lost it got all of it, and rocin dump
-# has nothing to say of it. Sockets of a program that gets no processor time overflow.
+# Packets that one end has received must have been sent by the other one. If no packet was lost, all
+# sent packets must have been received, and rocin dump must report nothing. (Sockets of a program
+# that gets no processor time may overflow.)
 packets() { sed '/^ *[#?!] /d; s/^ *[0-9.]* *//; s/ *\[.*//' "$work/$1.txt" | sort; }
 from() { packets "$1" | grep "^$2 > "; }
 for way in "a b $addr_b" "b a $addr_a"; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# extcap.sh - Rocin's devices stand in Wireshark's list of interfaces: the questions that
-# Wireshark asks, as it asks them, and tshark with the program in a user's own extcap
+# extcap.sh - Rocin's devices are in Wireshark's list of interfaces: answers to the questions of
+# Wireshark, in the form in which it asks them, and tshark with the program in the user's extcap
 # directory.
 #
 # usage: extcap.sh BUILD-DIRECTORY
@@ -14,7 +14,7 @@ export TMPDIR=$work
 mkdir -p "$HOME"
 
 # --- The link ---
-# Wireshark of an installed Rocin finds it without.
+# If Rocin is installed, Wireshark finds it without the link.
 if tshark -D 2>/dev/null | grep -qw rocin; then
 	skip 'Rocin is installed in the system, and Wireshark knows of it'
 fi
@@ -39,7 +39,7 @@ grep -qx 'dlt {number=113}{name=LINUX_SLL}{display=Linux cooked mode}' "$work/ou
 for call in pid qp snaplen buffer; do
 	grep -q "^arg {number=[0-9]}{call=--$call}{display=.*}{type=" "$work/out" || fail "no option $call"
 done
-# Each number once, values belong to the list.
+# Each option has its own number, and values belong to the option with the list.
 [ "$(grep -oE '^arg \{number=[0-9]+' "$work/out" | sort -u | wc -l)" = 4 ] || fail "$(cat "$work/out")"
 grep -qx 'value {arg=0}{value=0}{display=all}{default=true}' "$work/out" || fail 'no process to choose'
 for filter in 'udp port 4791 and outbound' 'ip[1] & 3 == 3' ''; do
@@ -56,7 +56,7 @@ for wrong in --extcap-config --extcap-dlts '--capture --extcap-interface rocin0'
 done
 echo 'ok: interfaces, link types, options and filters are answered'
 
-# --- A capture, as Wireshark has it done ---
+# --- A capture, started as Wireshark does it ---
 mkfifo "$work/fifo"
 "$link" --capture --extcap-interface rocin --fifo "$work/fifo" --extcap-capture-filter outbound --snaplen 80 \
 	2>"$work/err" &
@@ -77,7 +77,7 @@ tshark -r "$work/fifo.pcapng" -T fields -e frame.packet_flags_direction -e frame
 [ "$(wc -l <"$work/packets")" -gt 40 ] || fail "$(wc -l <"$work/packets") packets"
 awk '$1 !~ /2$/ || $2 > 80 || $3 !~ /sll:ethertype:ip:udp:infiniband/ { bad = 1; print }
 	END { exit bad }' "$work/packets" || fail 'not what was asked for'
-# Nobody reads any more: it ends by itself, with nothing to capture.
+# The reader closes the FIFO: the program ends by itself, although there are no packets.
 "$link" --capture --extcap-interface rocin0 --fifo "$work/fifo" 2>"$work/err" &
 plugin=$!
 pids+=("$plugin")
@@ -93,11 +93,11 @@ LD_PRELOAD='' tshark -D 2>/dev/null >"$work/out"
 grep -qE '^[0-9]+\. rocin \(RDMA devices of all programs\)$' "$work/out" || fail "$(cat "$work/out")"
 grep -qE '^[0-9]+\. rocin0 \(RDMA device on lo\)$' "$work/out" || fail "$(cat "$work/out")"
 unset ROCIN_NETDEVS
-# tshark_capture PACKETS OPTION...: while programs exchange packets
+# tshark_capture PACKETS OPTION...: captures while programs exchange packets
 tshark_capture() {
 	local want=$1 tshark
 	shift
-	rm -f "$work/tshark.err" # that of the one before
+	rm -f "$work/tshark.err" # left by the capture before
 	LD_PRELOAD='' timeout 1800 tshark -c "$want" "$@" -T fields -e ip.src -e frame.protocols -e frame.len \
 		-e frame.cap_len -e infiniband.bth.destqp -e infiniband.bth.opcode >"$work/packets" 2>"$work/tshark.err" &
 	tshark=$!
@@ -116,7 +116,7 @@ awk -F '\t' -v from="$addr_a" '$1 != from || $4 > 90 { bad = 1; print } END { ex
 	fail 'what was filtered and cut'
 echo 'ok: tshark captures from the devices'
 
-# --- Away with it; a file of somebody else stays; where the package has it ---
+# --- Removing the link; a file of the user is not removed; an installed package ---
 LD_PRELOAD='' rocin extcap --remove >"$work/out" || fail "$(cat "$work/out")"
 [ -e "$link" ] && fail 'the link is there still'
 LD_PRELOAD='' rocin extcap --remove | grep -q 'is not there$' || fail 'a link that is not there'

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# record.sh - what live programs did is recorded, and is the same when replayed.
+# record.sh - the actions of live devices are recorded, and a replay does the same.
 #
 # usage: record.sh programs|faults|late|threads|killed|cut|full|mounted
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# record NAME COMMAND...: every process of it has a file of its own
+# record NAME COMMAND...: runs the command; each of its processes writes a file of its own
 record() {
 	name=$1
 	shift
@@ -14,7 +14,8 @@ record() {
 	ROCIN_RECORD=$work/%p.rec "$@" || exit
 }
 
-# replay COUNT: so many files, each replays the same, and packets went both ways
+# replay COUNT: there must be COUNT files; each replay must give the recorded outputs, with packets
+# in both directions
 replay() {
 	local files=("$work"/*.rec) file
 	if [ "${#files[@]}" != "$1" ] || [ ! -e "${files[0]}" ]; then
@@ -37,7 +38,8 @@ play() {
 	replay 2
 }
 
-# connect_pair: rping, over the connection manager; only rocind knows when it listens
+# connect_pair: runs rping, which connects by the connection manager. Only rocind can tell when it
+# listens.
 connect_pair() {
 	timeout "$limit" rocin run --netdev "lo:$addr_a" -- rping -s -a "$addr_a" -C 20 -V \
 		>"$work/server.out" 2>&1 &
@@ -73,7 +75,7 @@ faults)
 	replay 2
 	;;
 late)
-	# Reads and atomics that end later, and out of order.
+	# Reads and atomics that complete late and out of order.
 	ROCIN_PCIE=adversarial,seed=3 ROCIN_FAULT=drop=1%,seed=4 \
 		record 'verify with late memory' verify_pair rc --type rc -n 60 --lossy
 	replay 2
@@ -85,7 +87,7 @@ threads)
 	replay 1
 	;;
 killed)
-	# What a program did until it was killed.
+	# The recording has all actions until the program was killed.
 	next_port
 	file=$work/a.rec
 	rocin run --netdev "lo:$addr_a" --record "$file" --record-limit 3M -- \
@@ -104,7 +106,7 @@ killed)
 	name=killed
 	replay 2
 
-	# A file that another version wrote, no recording at all, and a changed one.
+	# A file of another version, a file that is no recording, and a changed recording.
 	printf 'rocinrec\x63\x031.9' >"$work/other"
 	head -c 100000 /dev/urandom >"$work/rubbish"
 	for file in other rubbish /dev/null "$work/none"; do
@@ -124,8 +126,8 @@ killed)
 	[ $? = 64 ] || fail "a file that cannot be made: $(cat "$work/out")"
 	;;
 cut)
-	# Somebody makes the file shorter while it is written: the program lives, says so
-	# once, and counts.
+	# Another process truncates the file during the recording: the program continues, reports
+	# this once, and counts it.
 	next_port
 	file=$work/a.rec
 	rocin run --netdev "lo:$addr_a" --record "$file" -- \
@@ -150,8 +152,8 @@ cut)
 	echo 'ok: a file that is made shorter'
 	;;
 full)
-	# What fits is there and replays; that it ends is said: a limit on the size of
-	# files, and a disk that is full, where we may mount one.
+	# The recording reaches a limit of the file size, or the disk is full (if the test may mount
+	# one): the part that fits can be replayed, and the end of the recording is reported.
 	filled() {
 		next_port
 		record "$1" pair "$1" "${@:2}" ibv_rc_pingpong -g 0 -p "$port" -n 5000 -- \

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""same_blocks - does a capture by `rocin capture` hold the blocks of the programs' own?
+"""same_blocks - checks that a capture of `rocin capture' has the same blocks as the programs' own files.
 
 usage: same_blocks.py LIVE.pcapng OWN.pcapng...
 
-LIVE is of all programs, each OWN what ROCIN_PCAP made one of them write. Section headers
-are equal; the interfaces of LIVE are those of all OWN together, byte for byte, and others
-without packets, such as the connection manager's; for each of them the packets are the
-same in the same order, with their times, bytes, comments, flags, counts and queue pairs; and
-so are the packets that its statistics count.
+LIVE is a capture of all programs; each OWN is the file that one of them has written because of
+ROCIN_PCAP. Section headers must be equal. LIVE must have the interfaces of all OWN files, byte for
+byte; it may have others without packets, such as that of the connection manager. For each interface,
+both files must have the same packets in the same order, with the same times, bytes, comments, flags,
+counts and queue pairs, and the same numbers of packets in the statistics.
 """
 import struct
 import sys

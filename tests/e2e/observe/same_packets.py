@@ -1,18 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""same_packets - do two captures of the same work show the same packets?
+"""same_packets - checks that two captures of the same work have the same packets.
 
 usage: same_packets.py MESSAGES MESSAGE-LENGTH PATH-MTU A.pcapng B.pcapng
 
-Each is a capture by `rocin capture` of two processes, one of which writes MESSAGES of
-MESSAGE-LENGTH, longer than PATH-MTU, to the other over a reliable connection. In each, every packet that
-reached a process had left the other, whole and unchanged, with a right ICRC; of each request
-one did; PSNs follow one another; the messages are complete. What is sent more than once, as
-an end that does not get a processor makes the other do, says the same each time. Between the
-two captures all bytes of the requests are equal, but for what a run draws anew: addresses, source ports, IPv4 identifications, queue pairs, PSNs
-(which count from another start), R_Keys and virtual addresses (which count from another one,
-too), and the ICRC, UDP and IP checksums over them; and but for the bit that asks for an
-acknowledgement, where a message goes on: it follows the window.
+Each capture is a file of `rocin capture' about two processes: one of them has sent MESSAGES WRITEs
+of MESSAGE-LENGTH bytes (more than PATH-MTU) to the other over a reliable connection.
+
+In each capture, every packet that a process has received must be a packet that the other one has
+sent, unchanged and with a right ICRC. Each request must have arrived, PSNs must be consecutive, and
+messages complete. A process that gets no processor in time may cause retransmissions; these must be
+equal to the first transmission.
+
+In both captures, the requests must have the same bytes, except for fields that differ from run to
+run: addresses, source ports, IPv4 identifications, QPNs, R_Keys, the first PSN and virtual address,
+and the ICRC, UDP and IP checksums. The AckReq bit may differ, too, in packets that do not end a
+message, because it depends on the window.
 """
 import collections
 import logging
@@ -30,7 +33,7 @@ PSN_MASK = 0xFFFFFF
 
 
 def icrc(packet):
-    """Of an IPv4 packet: what may change on the way counts as ones."""
+    """Returns the ICRC of an IPv4 packet. Fields that routers may change are replaced by ones."""
     ip, udp = bytearray(packet[:IP]), bytearray(packet[IP:IP + UDP])
     bth = bytearray(packet[IP + UDP:IP + UDP + BTH])
     ip[1] = ip[8] = 0xFF
@@ -82,7 +85,7 @@ class Capture:
             self.acks.append(packet)
 
     def stream(self, messages, length, mtu):
-        """The requests, as far as they are to be equal."""
+        """Returns the requests, without those parts that may differ between two runs."""
         first_psn = first_va = None
         shown, arrived = [], set()
         for packet in self.requests:

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# trace.sh - a trace point is passed, with the arguments that it should have: by gdb, which
-# needs no privilege for its own child.
+# trace.sh - the trace points are hit, with the right arguments. gdb shows this, because it needs no
+# privilege to trace its own child.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 command -v gdb >/dev/null || skip 'no gdb'
 plugin=$ROCIN_BIN/../lib/rocin/librocin-rdmav34.so
 readelf -n "$plugin" | grep -q stapsdt || skip 'built without <sys/sdt.h> (systemtap-sdt-dev)'
 
-# Addresses in the plugin are known once it is loaded: at the first verb of the program.
+# The addresses in the plugin are known when it has been loaded, which happens at the first verbs
+# call.
 cat >"$work/script" <<'END'
 set pagination off
 set breakpoint pending on

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# instrumented.sh - programs that are built with AddressSanitizer, on Rocin as it is: pages of their memory are
-# closed to them, for --sanitize and for hold=event, while the runtime has handlers, an alternate stack and
-# interceptors of its own.
+# instrumented.sh - programs that are built with AddressSanitizer, on a normal build of Rocin. For
+# --sanitize and hold=event, Rocin closes pages of their memory, while the sanitizer's runtime has
+# its own signal handlers, alternate stack and interceptors.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
-unset ASAN_OPTIONS # which the tests of sanitized builds have; users have none
+unset ASAN_OPTIONS # set by tests of sanitized builds; users have not set it
 export ROCIN_NETDEVS=lo:$addr_a
 
-# ends STATUS OPTION PROGRAM...: nothing is said by AddressSanitizer
+# ends STATUS OPTION PROGRAM...: the program must end with STATUS and without a report of
+# AddressSanitizer
 ends() {
 	local expected=$1 option=$2 status
 	shift 2
@@ -24,9 +25,9 @@ for option in --pcie=adversarial --sanitize=exitcode=0; do
 		ends 0 "$option" "$ROCIN_TESTS/spinner_asan" $words
 	done
 done
-# What is registered shares its page with variables of the runtime.
+# The registered memory shares its page with variables of the runtime.
 ends 0 --pcie=adversarial,ack=placed "$ROCIN_TESTS/threads_asan"
-# A report is made in a handler.
+# A report is written within a signal handler.
 for name in page handler; do
 	ends 66 --sanitize=all "$ROCIN_TESTS/hasty_asan" $name
 	grep -q 'finding 1: source changed' "$work/out" || fail "$name: $(cat "$work/out")"

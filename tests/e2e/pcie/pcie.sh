@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# pcie.sh - the programs of the distribution and our own with the PCIe layer on, between
-# two processes: all that they rely on is what verbs promise, so all of it works.
+# pcie.sh - the distribution's programs and Rocin's own with the PCIe layer on, between two
+# processes. They rely only on what verbs guarantee, so all of them work.
 #
 # usage: pcie.sh KNOBS pingpong|perftest|verify|failure|fetch
 # shellcheck source=../kit/lib.sh
@@ -9,7 +9,7 @@
 quick_perftest
 export ROCIN_PCIE=$1
 
-# both NAME PROGRAM OPTION...
+# both NAME PROGRAM OPTION...: runs the program as server and as client
 both() {
 	local name=$1
 	shift
@@ -20,13 +20,14 @@ both() {
 gone() { ! kill -0 "$1" 2>/dev/null; }
 moving() { [ "$(counter rcvd_pkts)" -gt 200 ]; }
 
-# Has a device under load rung, fetched WQEs, and had and read translations?
+# fetching: true if a device under load has got doorbells, fetched WQEs, and used and read
+# translations
 fetching() {
 	rocin stat --counters 2>/dev/null |
 		awk '/^ *pcie_/ && $2 > 0 { seen[$1] = 1 } END { exit length(seen) < 4 }'
 }
 
-# write_on: ib_write_bw between $target and $requester, until one is killed
+# write_on: runs ib_write_bw between $target and $requester until one of them is killed
 write_on() {
 	next_port
 	rocin run --netdev "lo:$addr_a" -- ib_write_bw -x 0 -F -D 3600 -p "$port" \
@@ -57,7 +58,8 @@ perftest)
 	both 'ib_write_bw, 1 MiB' ib_write_bw -x 0 -F -n 5 -s 1048576
 	;;
 verify)
-	# Each answer needs several threads in turn, so on a busy machine 4 ms are too few.
+	# Each answer needs several threads one after the other, so on a busy machine a timeout of 4
+	# ms is too short.
 	for kind in rc uc ud; do
 		options=(--type "$kind" --timeout 14)
 		verify_pair "$ROCIN_PCIE: $kind" "${options[@]}" -n 300
@@ -69,10 +71,10 @@ verify)
 		--max 100000
 	;;
 failure)
-	# A program whose memory goes while the device writes to it, and other misuse.
+	# A program unmaps its memory while the device writes to it, and other misuse.
 	timeout "$limit" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/misuse" ||
 		fail misuse
-	# This one looks at what a WRITE wrote after its own completion.
+	# This program reads what a WRITE has written after the completion of its own side.
 	timeout "$limit" rocin run --pcie="$ROCIN_PCIE,ack=placed" --netdev "lo:$addr_a" -- \
 		"$ROCIN_TESTS/lifecycle" || fail lifecycle
 	write_on
@@ -86,7 +88,7 @@ failure)
 	both 'a new pair right after' ib_send_bw -x 0 -F -n 100
 	;;
 fetch)
-	# What the device reads for itself is counted, and nothing else is different.
+	# The device's own reads are counted, and nothing else changes.
 	write_on
 	wait_for fetching || fail "no fetches: $(rocin stat --counters | grep pcie_)"
 	kill -9 "${pids[@]}"

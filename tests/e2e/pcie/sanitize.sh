@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# sanitize.sh - what `rocin run --sanitize` reports, what it leaves alone, and how programs
-# end under it.
+# sanitize.sh - the reports of `rocin run --sanitize', what it does not report, and how programs end
+# under it.
 #
 # usage: sanitize.sh findings|examples|classes|device|pingpong|perftest|verify
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 quick_perftest
 
-# sanitized STATUS COMMAND...: run under the sanitizer; messages go to $work/err
+# sanitized STATUS COMMAND...: runs the command under the sanitizer, with its messages in $work/err
 sanitized() {
 	local expected=$1 status
 	shift
@@ -31,7 +31,7 @@ silent() {
 	echo "ok: silent: $*"
 }
 
-# finds CASE TEXT...: the case of hasty.c has one finding with these texts
+# finds CASE TEXT...: this case of hasty.c must have one finding, with these texts
 finds() {
 	local name=$1
 	shift
@@ -58,7 +58,7 @@ findings)
 	finds fence-atomic 'missing fence' 'first       fetch and add'
 	sanitized 66 "$ROCIN_TESTS/hasty" both
 	says 'finding 1: source changed' 'finding 2: missing fence' 'rocin: 2 findings (2 occurrences)'
-	# Of many findings all are counted, and the first ones reported.
+	# All findings are counted, but only the first 256 are reported.
 	sanitize=on,symbolize=off sanitized 66 "$ROCIN_TESTS/hasty" many
 	says 'finding 256: source' 'rocin: 320 findings (320 occurrences) in hasty' \
 		'rocin: the first 256 are reported above, the other 64 are counted only'
@@ -86,7 +86,7 @@ findings)
 	silent 'a log'
 	cat "$work"/log.* >"$work/err"
 	says 'source changed' 'rocin: 1 finding'
-	# Of programs that the program starts.
+	# Findings in child processes are reported, too.
 	sanitized 66 sh -c "$ROCIN_TESTS/hasty source; exec $ROCIN_TESTS/hasty fence-local"
 	[ "$(grep -c 'rocin: 1 finding (' "$work/err")" = 2 ] || fail "$(cat "$work/err")"
 	echo 'ok: how programs end'
@@ -96,16 +96,17 @@ findings)
 	knobs=typical,seed=3 ROCIN_LOG=trace sanitized 0 "$ROCIN_TESTS/hasty" polled
 	says 'sanitizer: on, PCIe layer: typical,seed=3'
 
-	# Handlers of the program's own, set by functions or system calls, are behind ours.
+	# Signal handlers of the program, set by functions or by system calls, are called after
+	# those of the sanitizer.
 	for name in handler raw-handler; do
 		sanitize=all finds $name 'source changed' 'of the store:'
 	done
-	# System calls on pages that are closed do not fail.
+	# System calls on closed pages do not fail.
 	for sanitize in '' all; do
 		sanitized 0 "$ROCIN_TESTS/spinner" call
 	done
 	sanitize=''
-	# What takes the single steps from the sanitizer is said, once.
+	# If the program prevents single-stepping, this is reported once.
 	for name in trap-handler:'the program handles SIGTRAP itself' \
 		trap-blocked:'a thread of the program blocks SIGTRAP'; do
 		sanitized 0 "$ROCIN_TESTS/hasty" "${name%%:*}"
@@ -113,7 +114,7 @@ findings)
 			fail "$name: $(cat "$work/err")"
 		says "rocin: ${name#*:}: "
 	done
-	# Nor does it see anything of a program that loads no libraries.
+	# The sanitizer cannot check a program that loads no libraries.
 	if ${CC:-cc} -static -o "$work/static" -x c - 2>/dev/null <<<'int main(void) { return 0; }'; then
 		sanitized 126 "$work/static"
 		says 'is statically linked'
@@ -125,7 +126,7 @@ findings)
 	fi
 	echo 'ok: what it cannot watch is said'
 
-	# What is refused.
+	# Settings that are refused.
 	sanitize=everything sanitized 64 true
 	says '"everything" is not on, all, off'
 	knobs=strict sanitized 64 true
@@ -136,8 +137,8 @@ findings)
 examples)
 	examples=$(find "$ROCIN_BIN/.." -maxdepth 4 -type d -path '*/rocin/examples' | head -1)
 	worst=driver=adversarial,hold=inf,hold.polls=inf
-	# example NAME KNOBS TEXT...: says so as it is, nothing when mended; it ends with 1 if it has
-	# read old bytes, or with $status
+	# example NAME KNOBS TEXT...: the faulty form must report these texts, the mended form
+	# nothing. The faulty form must end with status 1 (it has read old bytes), or with $status.
 	status=1
 	example() {
 		local name=$1
@@ -164,7 +165,7 @@ examples)
 	example load-then-send "typical,rc.p2p=split,$worst" 'stale read' \
 		'by nic0 for an RDMA WRITE with immediate' 'where that was posted:'
 	example source-reuse adversarial 'source changed'
-	# Whether one of its messages is seen half is chance.
+	# Whether one of its messages is seen only in part is a matter of chance.
 	sanitize=all knobs=typical,place=any
 	timeout "$limit" rocin run --netdev "lo:$addr_a" --sanitize=all --pcie=$knobs -- \
 		"$examples/last-byte" >"$work/out" 2>"$work/err"
@@ -176,9 +177,9 @@ examples)
 	;;
 classes)
 	example=$(find "$ROCIN_BIN/.." -maxdepth 5 -path '*/rocin/examples/read-completion' | head -1)
-	# plain FILE: without what differs from run to run, and with one frame of the stack: how
-	# many there are, and what is inlined, is the compiler's choice. Its line is there if
-	# the program has debug information and rocin-symbolize was built.
+	# plain FILE: prints the file without what differs from run to run, and with only one line
+	# of each stack trace, because the compiler decides how many functions there are. The source
+	# line is in it if the program has debug information and rocin-symbolize was built.
 	frames='/^ *#[1-9]/d'
 	if [ ! -x "${example%/*}/../rocin-symbolize" ] ||
 		! readelf -S "$example" | grep -q '\.debug_line'; then
@@ -188,7 +189,7 @@ classes)
 		sed 's/0x[0-9a-f]*/0x/g; s/[0-9]* us before/us before/; s/process [0-9]*/process/
 			s, /[^ ]*/tools/, tools/,; s/\(\.c:[0-9]*\):.*/\1/; '"$frames" "$1"
 	}
-	# The report in README.md and in tools/docs/visibility.md is what is printed.
+	# The reports in README.md and in tools/docs/visibility.md are equal to the real output.
 	sanitized 1 "$example"
 	cat "$work/err" "$work/out" >"$work/printed"
 	for page in README.md tools/docs/visibility.md; do
@@ -197,11 +198,12 @@ classes)
 		[ -s "$work/documented" ] || fail "no report in $page"
 		diff <(plain "$work/documented") <(plain "$work/printed") || fail "$page has another report"
 	done
-	# Without names there are addresses in files, which other programs can look up.
+	# Without symbols, the report has addresses in files, which other programs can look up.
 	sanitize=on,symbolize=off sanitized 1 "$example"
 	grep -qE '^    #0 0x[0-9a-f]+ \(.*/read-completion\+0x[0-9a-f]+\)' "$work/err" ||
 		fail "no frame in: $(cat "$work/err")"
-	# The same program on the machine where it is right: only who asks for another is told.
+	# On this machine the same program is right: only settings that ask for other machines
+	# report it.
 	knobs=typical
 	for sanitize in on given switch; do
 		sanitized 0 "$example"
@@ -212,7 +214,7 @@ classes)
 		sanitized 66 "$example"
 		says 'finding 1: stale read' "$verdict"
 	done
-	# With a log that cannot be opened reports come where they would without one.
+	# If the log file cannot be opened, reports are written where they would be without one.
 	sanitize=relaxed,log=$work/missing/log sanitized 66 "$example"
 	says "ROCIN_SANITIZE: $work/missing/log: No such file or directory" 'finding 1: stale read' "$verdict"
 	sanitize=switch,summary sanitized 0 "$example"
@@ -221,8 +223,9 @@ classes)
 	says 'verdict: switch right, switch.none right, ports wrong, c2c wrong, relaxed right'
 	;;
 device)
-	# Memory that the program takes for ordinary is a GPU's, below another root port: a
-	# completion says nothing there. Below one switch the CPU's loads push the data.
+	# The program treats this memory as ordinary memory, but it is that of a GPU below another
+	# root port, so a completion does not guarantee that the data is there. Below the same
+	# switch, the CPU's loads push the data.
 	export ROCIN_SANITIZE=on,log=$work/log ROCIN_PCIE_DEVICE=all
 	export ROCIN_PCIE=adversarial,driver=adversarial,hold=inf,hold.polls=inf
 	(verify_pair 'device memory, split' --type rc -n 100 --timeout 18) >"$work/said" 2>&1 &&
@@ -235,7 +238,7 @@ device)
 	[ ! -s "$work/log" ] || fail "findings: $(cat "$work/log")"
 	;;
 pingpong | perftest | verify)
-	# Programs that do nothing wrong: they end with 0, and no finding was printed.
+	# Correct programs: they end with 0, and no finding is printed.
 	export ROCIN_SANITIZE=on,log=$work/log ROCIN_PCIE=adversarial
 	both() {
 		next_port
@@ -260,7 +263,7 @@ pingpong | perftest | verify)
 		ROCIN_FAULT=drop=1%,seed=3 verify_pair 'rc, 1 % loss' --type rc -n 200 \
 			--lossy --timeout 13
 	fi
-	# Nor with `all`: ib_write_lat watches memory, in a loop.
+	# The same with `all': ib_write_lat polls memory in a loop.
 	export ROCIN_SANITIZE=all,log=$work/log
 	if [ "$1" = pingpong ]; then
 		both ibv_rc_pingpong -g 0 -n 100 -c -s 100000

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""activation - what a service manager does with rocind.socket and rocind.service.
+"""activation - a service manager that handles rocind.socket and rocind.service as systemd does.
 
 usage: activation [--pass KIND] SOCKET PROGRAM [ARGUMENT...]
 
-Listens at SOCKET and starts PROGRAM whenever somebody connects and none runs, with the
-socket as descriptor 3; prints "listening" when it does, and a line for each start and
-each end. It ends with a PROGRAM that fails, and ends PROGRAM when it is ended. --pass
-passes something else at once: stream, two, or other (for another process).
+Listens at SOCKET, and prints "listening". When a client connects and PROGRAM does not run, starts
+PROGRAM with the socket as descriptor 3. Prints a line for each start and each end of PROGRAM. If
+PROGRAM fails, this program ends, too. If this program is ended, it ends PROGRAM. With --pass,
+PROGRAM is started at once, with something else than a manager would pass: KIND is stream, two (two
+descriptors), or other (the variables name another process).
 """
 import os
 import select
@@ -30,7 +31,8 @@ def start():
     pid = os.fork()
     if pid:
         return pid
-    # Through another number, so that descriptor 3 is inherited whatever it was before.
+    # The descriptor may already be 3. dup2() would then not make it inheritable, so it is copied to
+    # another number first.
     high = os.dup(listener.fileno())
     for fd in (3, 4):
         os.dup2(high, fd, inheritable=True)

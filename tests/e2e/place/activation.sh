@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# activation.sh - rocind started by a service manager that holds its socket, as
-# rocind.socket and rocind.service ask for.
+# activation.sh - a service manager starts rocind and passes a socket to it, as the units
+# rocind.socket and rocind.service describe.
 #
 # usage: activation.sh DIRECTORY-OF-UNITS
 # shellcheck source=../kit/lib.sh
@@ -11,7 +11,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -m 700 "$ROCIN_RUNTIME_DIR" "$work/xdg"
 name=rocind-$(stat -Lc %i /proc/self/ns/net).sock
 
-# The command of the unit, as systemd reads it, makes the name that programs look for.
+# The command in the unit, with systemd's specifiers replaced, makes the name that programs look
+# for.
 link=$(sed -n "s,^ExecStartPost=/bin/sh -c '\(.*\)'\$,\1,p" "$units/rocind.socket" |
 	sed "s,%t,$work/xdg,g; s,%%,%,g; s,\\$\\$,\$,g")
 [ -n "$link" ] || fail 'rocind.socket has no ExecStartPost'
@@ -23,14 +24,14 @@ echo 'ok: the unit makes the name'
 if command -v systemd-analyze >/dev/null && [ -z "${ROCIN_TEST_PRELOAD:-}" ]; then
 	mkdir "$work/units"
 	cp "$units"/rocind.s* "$work/units/"
-	# It looks for the program, which is not installed here.
+	# systemd-analyze checks that the program exists, which is not installed here.
 	sed -i "s,ExecStart=rocind,ExecStart=$ROCIN_BIN/rocind," "$work/units/rocind.service"
 	XDG_RUNTIME_DIR=$work/xdg systemd-analyze --user --man=no verify "$work/units/rocind.socket" \
 		"$work/units/rocind.service" >"$work/verify" 2>&1 || fail "systemd-analyze: $(cat "$work/verify")"
 	echo "ok: systemd-analyze"
 fi
 
-# From here on the manager is activation.py.
+# From here on, activation.py is the service manager.
 manage() { # ARGUMENT...: after "--" those of rocind
 	rm -f "$ROCIN_RUNTIME_DIR/rocind.sock"
 	ln -sfn rocind.sock "$ROCIN_RUNTIME_DIR/$name"
@@ -60,7 +61,8 @@ rocin stat --daemon >/dev/null || fail 'no start after rocin stop'
 kill "$manager"
 wait "$manager"
 
-# Many clients meet one that is about to end; a sanitizer, which takes long to start, sees fewer.
+# Many clients connect to a rocind that is about to end. With a sanitizer there are fewer, because
+# it starts slowly.
 clients=60
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || clients=20
 manage "$socket" rocind --foreground --idle-ms=1
@@ -72,7 +74,7 @@ kill "$manager"
 wait "$manager"
 echo "ok: $clients clients, $(starts) starts"
 
-# refused WORDS ARGUMENT...: rocind ends at once, with a sentence
+# refused WORDS ARGUMENT...: rocind must end at once, with a message
 refused() {
 	local words=$1
 	shift
@@ -91,7 +93,7 @@ python3 -c 'import socket, sys
 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])' "$ROCIN_RUNTIME_DIR/elsewhere.sock"
 wait "$refusal" || fail 'a socket that clients do not find'
 
-# Passed to somebody else: started by hand, it makes a socket of its own.
+# The variables name another process: rocind must create a socket of its own.
 rm -f "$ROCIN_RUNTIME_DIR/$name"
 "$here/activation.py" --pass other "$socket.other" rocind -f --idle-ms=0 >"$work/manager" 2>&1 &
 manager=$!
@@ -104,7 +106,7 @@ wait "$manager"
 [ ! -e "$ROCIN_RUNTIME_DIR/$name" ] || fail 'its own socket is left'
 echo 'ok: a socket for somebody else'
 
-# The real thing, as far as it goes without a user manager.
+# systemd itself, as far as that works without a user manager.
 if command -v systemd-socket-activate >/dev/null && [ -z "${ROCIN_TEST_PRELOAD:-}" ]; then
 	rm -f "$socket"
 	ln -sfn rocind.sock "$ROCIN_RUNTIME_DIR/$name"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# bare.sh - a container that lacks what others take for granted: /proc, /dev/shm, both.
+# bare.sh - containers that lack /proc, /dev/shm, or both.
 #
 # usage: bare.sh [inside WHAT]   (the second form runs in a mount namespace of its own)
 # shellcheck disable=SC2034 # by lib.sh
@@ -10,7 +10,7 @@ memory=own
 if [ "${1:-}" = inside ]; then
 	case $2 in *proc*) mount -t tmpfs none /proc ;; esac
 	case $2 in *shm*) mount -t tmpfs -o ro none /dev/shm ;; esac
-	# The default directory, that is: not /dev/shm where that is of no use.
+	# The default directory is used, which is not in /dev/shm if that cannot be written.
 	unset ROCIN_RUNTIME_DIR XDG_RUNTIME_DIR
 	export TMPDIR=$work
 	next_port
@@ -23,7 +23,7 @@ if [ "${1:-}" = inside ]; then
 fi
 [ "$(id -u)" = 0 ] || skip 'mount namespaces need root'
 unshare -m true 2>/dev/null || skip 'mount namespaces cannot be made here'
-# A leak checker cannot do without /proc, and rocind does not inherit what turns it off.
+# The leak checker needs /proc, and rocind does not inherit the variable that turns it off.
 all='proc shm proc+shm'
 [ -z "${ROCIN_TEST_PRELOAD:-}" ] || all=shm
 for what in $all; do

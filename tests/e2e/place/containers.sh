@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# containers.sh - two containers in one network namespace, such as the containers of a pod:
-# each with mounts, processes and a runtime directory of its own, or with one between them.
+# containers.sh - two containers in one network namespace, like the containers of a pod, each with
+# its own mounts and processes. Each has its own runtime directory, or they share one.
 # shellcheck disable=SC2034 # by lib.sh
 memory=own
 # shellcheck source=../kit/lib.sh
@@ -9,8 +9,8 @@ memory=own
 [ "$(id -u)" = 0 ] || skip 'PID and mount namespaces need root'
 unshare -mpf --mount-proc true 2>/dev/null || skip 'PID and mount namespaces cannot be made here'
 
-# container NAME COMMAND...: nothing of /dev/shm, /tmp and /run is anybody else's. What is
-# in $work is, as a volume would be.
+# container NAME COMMAND...: runs the command in a container with its own /dev/shm, /tmp and /run.
+# $work is shared, like a volume.
 container() {
 	local name=$1
 	shift
@@ -40,7 +40,7 @@ meet() { # NAME PREFIX... -- the same for both; ends by itself
 }
 meet 'a runtime directory each' "${own[@]}"
 
-# One address for both: whoever comes second is told, with a remedy.
+# Both use one address: the second program is refused, with a remedy.
 (in_a "${own[@]}" rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done") &
 holder=$!
 pids+=("$holder")
@@ -52,13 +52,14 @@ echo "ok: $(grep -m1 'held by' "$work/out")"
 touch "$work/done"
 wait "$holder" || fail 'the first container'
 
-# A runtime directory between them, as by a volume: then one address is enough. rocind, which
-# the first one starts, ends with the container that it is in; so here it is outside.
+# The containers share a runtime directory, as by a volume; then one address suffices. The first
+# program would start rocind in its container, and rocind would end with that container, so it is
+# started outside here.
 rocind --idle-ms=0 >/dev/null || fail rocind
 meet 'one runtime directory' env
 addr_b=$addr_a meet 'one runtime directory and one address' env
 
-# Who dies elsewhere is missed here.
+# A process that dies in the container is noticed outside.
 rm -f "$work/ready" "$work/done"
 (in_a rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done") &
 holder=$!

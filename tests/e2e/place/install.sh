@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# install.sh - what `cmake --install` puts somewhere works from there.
+# install.sh - the files that `cmake --install` installs work from their place.
 #
 # usage: install.sh BUILD-DIRECTORY
 # shellcheck source=../kit/lib.sh
@@ -20,7 +20,7 @@ pair 'the installed tree' ibv_rc_pingpong -g 0 -c -p "$port" -- \
 rocin example write-immediate || fail 'rocin example'
 rocin tour --stop gpu || fail 'rocin tour'
 rocin litmus --backend=live --runs=5 07-completions.litmus || fail 'rocin litmus'
-# The banks come along, as files: nothing of the source tree is used.
+# The installed test files are real files: nothing of the source tree is used.
 share=$work/prefix/share/rocin
 [ -z "$(find "$share" -type l)" ] && [ -f "$share/litmus/02-mp.litmus" ] && [ -f "$share/scenario/expect/rxe-6.1" ] &&
 	[ -f "$share/scenario/A-header/A1-icrc.scn" ] || fail "the banks: $(find "$share" -type l; ls "$share"/*)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# recipes.sh - the recipes of rocin-ci(7), as they stand there.
+# recipes.sh - runs the recipes of rocin-ci(7), taken from the manual page.
 #
 # usage: recipes.sh ssh|mpirun|compose
 # shellcheck source=../kit/lib.sh
@@ -8,7 +8,7 @@
 page=$(dirname "$0")/../../../tools/man/rocin-ci.7
 recipe() { "$(dirname "$0")/../../man/recipe" -v section="$1" -v n="${2:-1}" "$page" || fail "$page has no recipe $1 $2"; }
 
-# tried NAME COMMAND: it shows the device as often as $times
+# tried NAME COMMAND: the command must show the device $times times
 times=1
 tried() {
 	timeout 1800 bash -c "$2" >"$work/out" 2>&1 || fail "$1: $2: $(cat "$work/out")"
@@ -21,7 +21,7 @@ ssh)
 	sshd=$(command -v sshd) || skip 'sshd is not installed (package openssh-server)'
 	ssh-keygen -q -t ed25519 -N '' -f "$work/key" || fail 'ssh-keygen'
 	next_port
-	# Nothing of this machine's configuration, and no account but one's own.
+	# The server uses no configuration of this machine, and only the account of the user.
 	cat >"$work/sshd_config" <<-END
 		HostKey $work/key
 		AuthorizedKeysFile $work/key.pub
@@ -32,7 +32,7 @@ ssh)
 		SetEnv PATH=$PATH ROCIN_RUNTIME_DIR=$ROCIN_RUNTIME_DIR ROCIN_NETDEVS=lo:$addr_a
 		AcceptEnv LD_PRELOAD RDMAV_DRIVERS ROCIN_*
 	END
-	# The directory that it wants when it is root's, and that its package makes at boot.
+	# sshd needs this directory if it runs as root. Its package creates it at boot.
 	if [ "$(id -u)" = 0 ] && mkdir /run/sshd 2>/dev/null; then
 		own_cleanup() { rmdir /run/sshd; }
 	fi
@@ -41,7 +41,7 @@ ssh)
 	pids+=("$server")
 	wait_for listening "$server"
 	kill -0 "$server" 2>/dev/null || skip "sshd: $(cat "$work/sshd.log")"
-	# As "ssh HOST" is where a configuration names the host.
+	# This program replaces the entry of a configuration file for the host.
 	cat >"$work/ssh" <<-END
 		#!/bin/sh
 		exec $(command -v ssh) -F none -i $work/key -p $port -o StrictHostKeyChecking=no \
@@ -55,14 +55,14 @@ ssh)
 	for n in 1 2; do
 		tried ssh "$(recipe ssh $n | sed "s/HOST/$addr_a/")"
 	done
-	# Where the host takes them.
+	# If the server accepts these variables.
 	eval "$(rocin env)"
 	SSH_OPTIONS='-o SendEnv=LD_PRELOAD -o SendEnv=RDMAV_DRIVERS -o SendEnv=ROCIN_TREE' \
 		tried 'AcceptEnv' "ssh $addr_a ibv_devices"
 	;;
 mpirun)
 	command -v mpirun >/dev/null || skip 'mpirun is not installed (package openmpi-bin)'
-	# What its host allows it is not what is tried.
+	# These settings lift restrictions of mpirun, which are not tested here.
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
 		OMPI_MCA_plm_rsh_agent='' PRTE_ALLOW_RUN_AS_ROOT=1 ROCIN_NETDEVS=lo:$addr_a
 	mpirun -n 1 true >"$work/out" 2>&1 || skip "mpirun: $(tail -3 "$work/out")"
@@ -70,7 +70,7 @@ mpirun)
 	for n in 1 2; do
 		tried mpirun "$(recipe mpirun $n)"
 	done
-	# Two ranks that are the ends of a program.
+	# Two ranks are the two ends of a program.
 	next_port
 	timeout 1800 mpirun -n 2 rocin run -- sh -c '
 		[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec ibv_rc_pingpong -g 0 -c -p "$1"
@@ -82,7 +82,7 @@ mpirun)
 compose)
 	python3 -c 'import yaml' 2>/dev/null || skip 'no yaml for Python (package python3-yaml)'
 	recipe 'Compose files' >"$work/compose.yaml"
-	# The variables where the page says, and those of `rocin env` beside them.
+	# The variables are those of the manual page, and those of `rocin env`.
 	python3 - "$work" "$addr_a" "$addr_b" "$(ROCIN_NETDEVS=lo:$addr_a rocin env --format=compose)" <<-'END' || fail 'the compose file'
 		import shlex, sys, yaml
 		work, addr_a, addr_b, lines = sys.argv[1:]
@@ -96,8 +96,9 @@ compose)
 		        command = [word.replace("127.0.0.2", addr_a) for word in services[name]["command"]]
 		        print("ROCIN_NETDEVS=lo:" + own, "exec rocin run --", shlex.join(command), file=script)
 	END
-	# What an engine would do with them: mounts and processes of their own, one network. So
-	# each has a rocind of its own, or the server's would end with the client that began it.
+	# Runs the services as an engine would: with their own mounts and processes, and one
+	# network. So each has its own rocind; a shared one would end with the client that has
+	# started it.
 	unshare -n true 2>/dev/null || skip 'network namespaces cannot be made here'
 	[ "$(id -u)" = 0 ] || skip 'PID and mount namespaces need root'
 	# shellcheck disable=SC2016 # for the shells inside

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# sandbox.sh - programs in a sandbox that takes something away which others rely on.
+# sandbox.sh - programs in sandboxes that restrict what other programs can use.
 #
 # usage: sandbox.sh user        no privilege, / and HOME read-only, nothing but /dev/shm to write to
 #        sandbox.sh nothing     likewise, and not even that: one clear sentence
@@ -15,7 +15,7 @@ memory=own
 what=$1
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all)
 
-# ends PREFIX...: `verify` between two programs, each started by PREFIX; then the doctor
+# ends PREFIX...: runs `verify' between two programs, each started with PREFIX; then the doctor
 ends() {
 	run_a=("$@" rocin run --netdev "lo:$addr_b" --)
 	run_b=("$@" rocin run --netdev "lo:$addr_a" --)
@@ -25,7 +25,7 @@ ends() {
 	"$@" rocin doctor --netdev "lo:$addr_a" >"$work/doctor" || fail "rocin doctor: $(cat "$work/doctor")"
 }
 
-# Inside: a mount namespace in which all but what is named is read-only.
+# Inside: a mount namespace in which everything is read-only except the named directories.
 read_only() { # DIRECTORY...: these stay as they are
 	local dir mount
 	for dir; do
@@ -64,7 +64,7 @@ insideuser | insidenothing)
 		echo "ok: $(cat "$work/out")"
 		exit 0
 	fi
-	# The socket at which the two ends of verify meet.
+	# The socket by which the two ends of verify find each other.
 	verify_socket=$work/meeting/meet
 	"${as_nobody[@]}" touch "$work/x" 2>/dev/null && fail 'it can write elsewhere'
 	verify_pair() {
@@ -85,7 +85,7 @@ insideuser | insidenothing)
 descriptors)
 	ulimit -n 256
 	ends env
-	# Eight programs more than that, side by side.
+	# Eight more programs at the same time.
 	for i in $(seq 8); do
 		rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready$i" "$work/done" &
 		pids+=("$!")
@@ -118,7 +118,7 @@ memfd_create | pidfd_open | io_uring)
 		ends "${sandbox[@]}"
 		[ "$what" != memfd_create ] || grep -q '^note .*memfd_create fails .*by UDP' "$work/doctor" ||
 			fail "rocin doctor does not say so: $(cat "$work/doctor")"
-		rocin stop # which was started inside
+		rocin stop # this rocind was started in the sandbox
 	done
 	;;
 bwrap)

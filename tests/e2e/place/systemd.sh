@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# systemd.sh - a systemd that manages a user's services: rocind.socket, units with the
-# output of `rocin env`, a generator of environments.
+# systemd.sh - a systemd user manager with rocind.socket, with units that contain the output of
+# `rocin env`, and with an environment generator.
 #
 # usage: systemd.sh DIRECTORY-OF-UNITS
 # shellcheck source=../kit/lib.sh
@@ -13,7 +13,7 @@ group=/sys/fs/cgroup
 [ "$(id -u)" = 0 ] || skip 'its namespaces need root'
 if [ "${2:-}" = '' ]; then
 	unshare -mpf --mount-proc true 2>/dev/null || skip 'namespaces cannot be made here'
-	# The manager wants a control group that it may divide.
+	# The manager needs a control group in which it may create others.
 	cgroup=$work/cgroup
 	mkdir "$cgroup"
 	unshare -m sh -c 'mount -t cgroup2 none "$1" && mkdir "$1/rocin-$2"' sh "$cgroup" $$ 2>/dev/null ||
@@ -27,7 +27,7 @@ if [ "${2:-}" = '' ]; then
 	exit $status
 fi
 
-# Inside: as on a machine that systemd has booted.
+# Inside: the same state as after a boot by systemd.
 mount -t tmpfs none /run && mkdir -p /run/systemd/system && umount -R $group 2>/dev/null
 mount -t cgroup2 none $group || skip 'no control groups inside'
 unset ROCIN_RUNTIME_DIR
@@ -39,7 +39,7 @@ sed "s,ExecStart=rocind --foreground,& --idle-ms=300,; s,=rocind ,=$ROCIN_BIN/ro
 	"$units/rocind.service" >"$XDG_CONFIG_HOME/systemd/user/rocind.service"
 cp "$units/rocind.socket" "$XDG_CONFIG_HOME/systemd/user/"
 
-# A service that `rocin env` has given the variables.
+# A service whose variables come from `rocin env'.
 service() { # NAME LINE...
 	local name=$1
 	shift
@@ -67,7 +67,7 @@ systemctl --user enable --now rocind.socket >"$work/out" 2>&1 || fail "rocind.so
 state() { systemctl --user is-active rocind.service; }
 [ "$(state)" = inactive ] || fail 'rocind runs already'
 verify_pair 'rocind by its unit' --type rc -n 50
-# It ends soon after its last program: one is there while it is asked.
+# rocind ends soon after its last program, so a program runs while it is checked.
 rocin run --netdev "lo:$addr_a" -- "$ROCIN_TESTS/hold_qp" "$work/ready" "$work/done" &
 holder=$!
 pids+=("$holder")
@@ -89,7 +89,7 @@ echo 'ok: Environment='
 systemctl --user exit
 wait "$pid"
 
-# All services of a user, by a generator.
+# A generator sets the variables for all services of the user.
 page=$(dirname "$0")/../../../tools/man/rocin.7
 generator=/run/systemd/user-environment-generators/60-rocin
 sed -n '/user-environment-generators/,/^\.Ed/p' "$page" | grep -A1 '^#!/bin/sh' |

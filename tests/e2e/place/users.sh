@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# users.sh - two users of one host: the same address is refused with a sentence, another
-# works, and neither disturbs the other.
+# users.sh - two users of one host: the second user of an address is refused with a message, another
+# address works, and neither user disturbs the other.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'becoming another user needs root'

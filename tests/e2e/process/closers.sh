@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# closers.sh - programs that close what they have not opened, by libc and by bare system
-# calls, all at once and each descriptor for itself, with epoll and with io_uring.
+# closers.sh - programs close descriptors that they have not opened, by libc or by system calls, all
+# at once or one at a time, with epoll and with io_uring.
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 

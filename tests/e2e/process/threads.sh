@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# threads.sh - many threads on one device; under ThreadSanitizer where built with it.
+# threads.sh - many threads on one device; with ThreadSanitizer if this is a build with it.
 #
 # usage: threads.sh [PCIE-KNOBS]
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# rocind is there already: clone(CLONE_VM), which starts it on demand, leaves gcc's
-# ThreadSanitizer with locks that it takes for held.
+# Starts rocind before. Otherwise it would be started by clone(CLONE_VM), after which gcc's
+# ThreadSanitizer believes that locks are held.
 rocind --idle-ms=30000 || fail "rocind ended with status $?"
 timeout 1800 rocin run --netdev "lo:$addr_a" ${1:+"--pcie=$1"} -- "$ROCIN_TESTS/threads" >"$work/out" 2>&1
 status=$?

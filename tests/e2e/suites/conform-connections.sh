@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# conform-connections.sh - the conformance suite's connections against devices of ours:
-# their agents connect by librdmacm, and the testers are peers that send and receive the
-# messages. The results are those in virtual time, but for what librdmacm cannot do, which
-# conform-connections-skips.txt lists. A device whose messages are damaged gives findings.
+# conform-connections.sh - the scenarios of the conformance suite about connections, against Rocin's
+# devices. Their agents connect by librdmacm; the testers are peers that send and receive the
+# messages. The results must be those in virtual time, except where conform-connections-skips.txt
+# lists limits of librdmacm. A device whose messages are damaged must lead to findings.
 #
 # usage: conform-connections.sh [long]: with what runs for minutes, too
 #
-# Most of the time is spent waiting for timers, so there are several devices, each with a
-# tester and a share of the scenarios.
+# Most of the time is spent waiting for timers, so there are several devices. Each has a tester,
+# which runs a share of the scenarios.
 
 # shellcheck disable=SC2034 # by lib.sh
 network=own
@@ -24,10 +24,11 @@ longest=()
 [ "${1:-}" != long ] || longest=(--longest 200)
 
 mapfile -t files < <(find "$group" -name '*.scn' | LC_ALL=C sort)
-# Each device has a rocind of its own: a port that somebody listens on at another address is
-# refused with another reason than one that nobody listens on.
+# Each device has a rocind of its own, because rocind refuses a port differently if a program
+# listens on it at another address.
 own_runtime=$ROCIN_RUNTIME_DIR
-# Each rocind, also one that `rocin fault` starts, hears the tester, a socket of this host.
+# Each rocind, also one that `rocin fault` starts, must accept packets of the tester, which is a
+# socket of this host.
 export ROCIN_IDLE_MS=60000 ROCIN_NEIGHBOURS=all
 own_cleanup() {
 	local n
@@ -52,8 +53,8 @@ sed '/^#/d' "$here/conform-connections-skips.txt" |
 
 export ROCIN_RUNTIME_DIR=${own_runtime}0
 
-# A device that sends no RTU, and one whose REP names a connection that the peer does not
-# have: a finding each, and the run goes on.
+# A device that sends no RTU, and a device whose REP has an unknown connection: each leads to a
+# finding, and the run continues.
 findings() {
 	rocin conform --target "$(agent_address 0)" --slack 10000 "$@" >"$work/out" 2>&1
 	[ $? = 1 ] || fail "a wrong device: $(cat "$work/out")"

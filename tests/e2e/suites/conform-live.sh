@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# conform-live.sh - the conformance suite against devices of ours over UDP: the same
-# results as in virtual time, but for what conform-live-skips.txt lists; and what the
-# tester says of a target that is of no use.
-#
-# It runs in a network namespace of its own, where addresses of IPv6 can be had; where none
-# can be made, what needs them is skipped. Most of the time is spent waiting for nothing to
-# happen, so there are several devices, each with a tester and a share of the suite.
+# conform-live.sh - the conformance suite against Rocin's devices over UDP: the results must be
+# those in virtual time, except for those in conform-live-skips.txt. Also checks the messages of the
+# tester about a target that it cannot use. The test runs in its own network namespace, which has
+# IPv6 addresses; without one, scenarios that need them are skipped. Most of the time is spent
+# waiting, so there are several devices, each with a tester and a share of the suite.
 
 # shellcheck disable=SC2034 # by lib.sh
 network=own
@@ -16,7 +14,7 @@ here=$(dirname "$0")
 suite=$here/../../sim/scenario
 shares=4
 
-# The documentation's addresses: those of the scenario that looks at an IPv6 header.
+# Addresses for documentation, which the scenario about the IPv6 header contains.
 ipv6=''
 if [ -n "$own_network" ]; then
 	ip -6 addr add 2001:db8::1/128 dev lo nodad 2>/dev/null &&
@@ -26,7 +24,8 @@ fi
 # shellcheck source=conform_lib.sh
 . "$here/conform_lib.sh"
 
-# expect_2 TEXT COMMAND...: it ends with 2 and says so in one line
+# expect_2 TEXT COMMAND...: the command must end with status 2, and its one line of output must
+# contain TEXT
 expect_2() {
 	local text=$1
 	shift
@@ -44,7 +43,7 @@ for n in $(seq 0 $((shares - 1))); do
 	start_agent "$n"
 done
 
-# Rubbish ends the connection, not the agent; nor does sense in the wrong places.
+# Invalid commands, and valid ones at the wrong time, end the connection, but not the agent.
 python3 - "$first" <<'PY' || fail "rubbish: $(cat "$work/agent0")"
 import random, socket, sys
 words = {'hello': 1, 'begin': 7, 'mr': 4, 'mw': 2, 'srq': 3, 'qp': 8, 'modify': 20, 'unmap': 1, 'post': 16,
@@ -86,7 +85,8 @@ for i in range(4000):
 assert ask(f, 'hello 4').startswith('ok 4 ')
 PY
 
-# The suite, dealt out; but for connections, which conform-connections.sh plays.
+# The suite is divided among the testers, without the connections, which conform-connections.sh
+# tests.
 mapfile -t files < <(find "$suite" -name '*.scn' -not -path '*/N-connections/*' | LC_ALL=C sort)
 start_testers() {
 	for n in $(seq 0 $((shares - 1))); do
@@ -116,7 +116,7 @@ LC_ALL=C sort "$work/expected" | diff - "$work/skips" || fail 'other skips'
 [ "$(cat "$work"/?.xml | grep -c '<skipped')" = "$(wc -l <"$work/skips")" ] || fail 'JUnit'
 [ "$(cat "$work"/?.xml | grep -c '<testcase')" = "${#files[@]}" ] || fail 'not all were run'
 
-# A device without the address that a tester has is not asked about it.
+# If a device lacks an address family, the tester must not run scenarios that need it.
 if [ -n "$ipv6" ]; then
 	mapfile -t six < <(grep -l '^device ipv6' "${files[@]}")
 	rocin conform --target "$(agent_address 1)" --address 2001:db8::2 "${six[@]}" >"$work/out" 2>&1
@@ -124,7 +124,7 @@ if [ -n "$ipv6" ]; then
 		fail "a device of IPv4 alone: $(cat "$work/out")"
 fi
 
-# The agent dies while a tester is at work.
+# The agent dies during a run.
 rocin conform --progress --target "$first" "$suite/H-requester" >"$work/out" 2>&1 &
 tester=$!
 pids+=("$tester")
@@ -136,7 +136,7 @@ grep -q '^rocin: the agent is gone$' "$work/out" || fail "agent killed: $(cat "$
 grep -q ': the agent died: ' "$work/out" || fail "agent killed: $(cat "$work/out")"
 grep -q ' 1 failed,.* not run' "$work/out" || fail "agent killed: $(cat "$work/out")"
 
-# One that speaks another version.
+# An agent with another version of the protocol.
 command python3 - "$addr_b" >"$work/other" <<'PY' &
 import socket, sys
 s = socket.create_server((sys.argv[1], 18516))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""judge_pyverbs.py SUITE LIST WHERE OPTION... - run rdma-core's tests and judge what comes of them.
+"""judge_pyverbs.py SUITE LIST WHERE OPTION... - runs rdma-core's tests and checks their results.
 
-SUITE is a copy of rdma-core's folder "tests", LIST a file like pyverbs-skips.txt, WHERE the
-circumstance of this run that lines of LIST may name, OPTIONs are for the suite (--dev ...).
-Status 0 if each test passes or ends as LIST says; otherwise a sentence for each that does
-not, with what to do about it.
+SUITE is a copy of rdma-core's folder "tests". LIST is a file like pyverbs-skips.txt. WHERE is the
+name of this run's environment, such as lo, to which lines of LIST may refer. OPTIONs are passed to
+the suite (--dev ...). The exit status is 0 if each test passes or has the result that LIST expects.
+Otherwise the program prints a sentence for each other test, with a remedy.
 """
 import faulthandler
 import fnmatch
@@ -18,14 +18,14 @@ ENDS = ("skip", "fail", "may", "omit")
 
 
 class Outcomes(unittest.TestResult):
-    """Of each test how it ended ('pass', 'skip', 'fail') and what it said."""
+    """The result of each test ('pass', 'skip' or 'fail') and its message."""
 
     def __init__(self):
         super().__init__()
         self.ends = {}
 
     def record(self, test, end, said):
-        # A subtest or a class that cannot be set up speaks for the test it stands in.
+        # The result of a subtest, or of a class whose setup fails, counts for the test around it.
         name = name_of(getattr(test, "test_case", test))
         if self.ends.get(name, ("pass",))[0] != "fail":
             self.ends[name] = (end, said)
@@ -61,7 +61,7 @@ def row_of(name, rows):
 
 
 def each(tests):
-    """Every test of a suite of suites."""
+    """Yields every test of a suite, which may consist of suites."""
     for test in tests:
         if isinstance(test, unittest.TestSuite):
             yield from each(test)
@@ -70,7 +70,7 @@ def each(tests):
 
 
 def read_list(path, where):
-    """Rows (end, pattern, reason) of LIST for this circumstance."""
+    """Returns the rows (result, pattern, reason) of LIST that apply to WHERE."""
     rows = []
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -85,7 +85,7 @@ def read_list(path, where):
 
 
 def judge(name, end, said, row):
-    """What is wrong with this end of a test, or None."""
+    """Returns None if the result of a test is as expected, otherwise an error message."""
     last = said.strip().splitlines()[-1] if said.strip() else ""
     if end == "skip" and (row is None or row[0] == "fail"):
         return (f"{name} is skipped ({last}): find out why; if it is no fault of Rocin, "
@@ -110,7 +110,7 @@ def main():
     from args_parser import parser
     parser.parse_args()
     spec.loader.exec_module(tests)
-    # One that hangs is shown where it does, before the caller's patience ends.
+    # If a test hangs, its stack is printed before the time limit of the caller ends this process.
     faulthandler.dump_traceback_later(3300, exit=True)
     outcomes = Outcomes()
     wanted, used = unittest.TestSuite(), set()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# pyverbs-pcie.sh - the test suite of rdma-core with the PCIe layer on: what passes with it
-# off passes with it on, but for what pyverbs-skips.txt says of a mode.
+# pyverbs-pcie.sh - the test suite of rdma-core with the PCIe layer on: all tests that pass with the
+# layer off must pass, except those that pyverbs-skips.txt lists for the mode.
 #
 # usage: pyverbs-pcie.sh strict | ibta | typical | adversarial | adversarial-placed
 # shellcheck source=../kit/lib.sh

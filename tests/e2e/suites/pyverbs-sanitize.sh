@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# pyverbs-sanitize.sh - the test suite of rdma-core under the sanitizer: what passes without it
-# passes, and nobody is accused. Says how much longer it takes.
+# pyverbs-sanitize.sh - the test suite of rdma-core under the sanitizer: all tests that pass without
+# it must pass, without findings. Prints how much longer the suite takes.
 #
 # usage: pyverbs-sanitize.sh on | all
 # shellcheck source=../kit/lib.sh
@@ -9,7 +9,7 @@
 # shellcheck source=pyverbs_lib.sh
 . "$(dirname "$0")/pyverbs_lib.sh"
 
-machine=typical,gpu.ordering=none,driver=adversarial # that of `rocin run --sanitize`
+machine=typical,gpu.ordering=none,driver=adversarial # the settings of `rocin run --sanitize`
 began=$EPOCHREALTIME
 pyverbs typical "lo:$addr_a" "$machine"
 between=$EPOCHREALTIME

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# pyverbs.sh - the test suite of rdma-core: each test passes or stands in pyverbs-skips.txt.
+# pyverbs.sh - the test suite of rdma-core: each test must pass or be listed in pyverbs-skips.txt.
 #
 # usage: pyverbs.sh lo | huge | veth
 #   lo    on an address of the loopback interface, as any user

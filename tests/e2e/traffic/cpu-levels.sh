@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# cpu-levels.sh - each level of vector instructions that this processor has moves the same
-# bytes, over rings and by UDP, with and without loss; one that it has not is refused.
+# cpu-levels.sh - with each level of vector instructions that this processor supports, the same data
+# arrives by rings and by UDP, with and without loss. Other levels are refused.
 #
 # usage: cpu-levels.sh
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 
-# What rocin doctor says of level $1.
+# said_by_doctor LEVEL: prints the line of rocin doctor about vector instructions
 said_by_doctor() {
 	ROCIN_CPU=$1 rocin doctor --netdev "lo:$addr_a" | grep 'vector instructions'
 }
@@ -17,7 +17,7 @@ best=$(said_by_doctor auto | sed -n 's/.*: level \([a-z0-9]*\).*/\1/p')
 known=
 for level in scalar avx2 avx512; do
 	if [ "$known" = all ]; then
-		# A device with instructions that the processor lacks would end the program.
+		# If the device used instructions that the processor lacks, the program would crash.
 		if ROCIN_CPU=$level rocin run -- ibv_devinfo >"$work/refused" 2>&1; then
 			fail "ROCIN_CPU=$level is taken by a processor of $best"
 		fi

@@ -18,12 +18,13 @@ perf() {
 	grep -qE '^ *[0-9]+ +[0-9]+ ' "$work/client.out" || fail "$name: no result printed"
 }
 
-# interrupt SIGNAL: Ctrl-C and kill end both ends in the middle of a transfer
+# interrupt SIGNAL: SIGINT (Ctrl-C) and SIGTERM end both programs during a transfer
 moving() { [ "$(counter rcvd_pkts)" -gt 1000 ]; }
 interrupt() {
 	local signal=$1 server client status pid
 	next_port
-	# A shell starts background jobs with SIGINT ignored.
+	# SIGINT must be set to its default, because a shell starts background jobs with SIGINT
+	# ignored.
 	env --default-signal=INT rocin run --netdev "lo:$addr_a" -- \
 		"$program" -x 0 -F -D 3600 -p "$port" >"$work/server.out" 2>&1 &
 	server=$!
@@ -43,7 +44,7 @@ interrupt() {
 	echo "ok: SIG$signal ends both ends of $program"
 }
 
-# on_wire: each connection, and what it has to be seen doing
+# on_wire: runs each kind of connection, and checks the opcodes in its packets
 read_wire='READ_REQUEST READ_RESPONSE_ONLY'
 on_wire() { # CONNECTION OPCODES OPTION...
 	local connection=$1 opcodes=$2
@@ -51,7 +52,7 @@ on_wire() { # CONNECTION OPCODES OPTION...
 	wire=$(printf " ${connection}_%s" $opcodes) perf "$connection, on the wire" \
 		-c "$connection" -n 100 "$@"
 }
-wire_of() { # of the program: a packet each; several; and none that asks for no answer
+wire_of() { # the program's opcodes: messages of one packet, of several packets, and of unreliable services
 	case $program in
 	ib_send_*)
 		on_wire RC 'SEND_ONLY ACK' -s 1024
@@ -82,8 +83,9 @@ ib_send_bw)
 	for connection in RC XRC; do
 		perf "$connection" -c "$connection" -s 2048 -n 2000
 	done
-	# Where nothing is sent again, no more than there are receive WQEs: a server that does
-	# not get its turn loses the rest, and waits for them.
+	# UC and UD do not repeat lost messages. So the number of messages is not greater than the
+	# number of receive WQEs: a server that gets no processor in time would lose the others, and
+	# wait for them.
 	for connection in UC UD; do
 		perf "$connection" -c "$connection" -s 2048 -n 500
 	done

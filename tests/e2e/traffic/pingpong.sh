@@ -6,20 +6,20 @@
 #
 # usage: pingpong.sh rc|uc|ud|srq|xsrq 4|6
 # shellcheck disable=SC2034 # by lib.sh
-[ "$2" != 6 ] || network=own # ::1 may be somebody else's here
+[ "$2" != 6 ] || network=own # another program may use ::1 on this machine
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 kind=$1 family=$2
 gid=0
 if [ "$family" = 6 ]; then
 	[ -e /proc/net/if_inet6 ] || skip 'this network namespace has no IPv6'
-	# ::1 is one address: both ends share it, as two programs on one host do.
+	# There is only one address ::1, so both programs use it, like two programs of one host.
 	server_dev=lo:$addr_a+::1
 	client_dev=$server_dev
 	gid=1
 fi
 
-# play NAME OPTION...
+# play NAME OPTION...: runs the program as server and as client
 play() {
 	local name=$1
 	shift

@@ -10,9 +10,9 @@ where=$1
 # shellcheck source=../kit/rdmacm_lib.sh
 . "$(dirname "$0")/../kit/rdmacm_lib.sh"
 
-# Its client connects for a second time as soon as both have said that they are ready, and
-# does not ask whether the server listens again by then: rocind keeps the request for a
-# moment. A busy machine may take longer.
+# The client of perftest connects for a second time at once, without waiting until the server
+# listens again. rocind keeps the request for a moment, but on a busy machine this may not suffice;
+# the run is then repeated.
 measure() { # NAME PROGRAM OPTION...
 	local name=$1 attempt
 	shift
@@ -33,14 +33,14 @@ measure 'UD' ib_send_bw -c UD
 if [ "${2:-}" = long ]; then
 	for program in ib_{write,read,send,atomic}_{bw,lat}; do
 		measure "$program" "$program"
-		# perftest refuses them for WRITE.
+		# perftest does not support events for WRITE.
 		[[ $program = ib_write_* ]] || measure "$program, events" "$program" -e
 	done
 	measure 'UD, round trips' ib_send_lat -c UD
 	measure 'a shared receive queue' ib_send_bw -r 64 --use-srq
 fi
 
-# It meets its server at a socket of TCP. A test takes a second at least.
+# qperf connects to its server by TCP. Each of its tests takes at least a second.
 command -v qperf >/dev/null || exit 0
 next_port
 tcp_port=$port

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# uring.sh - ROCIN_IO=uring: used where io_uring can be had, done without where a sandbox
-# forbids it, and said in either case.
+# uring.sh - ROCIN_IO=uring: Rocin uses io_uring if it is available, does without it if a sandbox
+# forbids it, and reports which of the two it does.
 #
 # usage: uring.sh
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 export ROCIN_LOCAL=off
 
-# said_io: what rocin stat says of programs that run
+# said_io: prints the I/O methods of the running programs, from rocin stat
 said_io() {
 	rocin stat --json | python3 -c '
 import json, sys
@@ -16,7 +16,7 @@ print(*sorted({c["io"] for c in json.load(sys.stdin)}))'
 }
 says() { [ "$(said_io)" = "$1" ]; }
 
-# holds WHAT PREFIX...: a program that has a queue pair, with what it says it uses
+# holds WHAT PREFIX...: runs a program with a queue pair; it must report the method WHAT
 holds() {
 	local what=$1 pid
 	shift
@@ -32,7 +32,7 @@ holds() {
 	wait_for says '' || fail 'rocin stat still shows who has ended'
 }
 
-# Without its library there is nothing to forbid.
+# If liburing is missing, there is nothing to forbid.
 if ROCIN_IO=uring rocin doctor --netdev "lo:$addr_a" | grep -q 'ROCIN_IO is uring, but .*liburing'; then
 	holds uring-refused env
 	grep -q 'liburing.*going on with epoll' "$work/hold.out" || fail "no warning: $(cat "$work/hold.out")"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# verify.sh - every byte of every operation, with and without loss, between two processes
-# of one host.
+# verify.sh - checks every byte of every operation, with and without loss, between two processes of
+# one host.
 #
 # usage: verify.sh rc|uc|ud
 # shellcheck source=../kit/lib.sh
 . "$(dirname "$0")/../kit/lib.sh"
 kind=$1
 
-# verify NAME OPTION...
+# verify NAME OPTION...: runs verify with these options
 verify() {
 	local name=$1
 	shift
@@ -23,7 +23,7 @@ ROCIN_LOCAL=no-icrc verify 'without ICRC' -n 1000
 ROCIN_LOCAL=off verify 'by UDP' -n 1000
 ROCIN_LOCAL=off ROCIN_GSO=off verify 'by UDP without GSO' -n 500
 ROCIN_FAULT=drop=1%,seed=3 verify '1 % loss' -n 1000 --lossy
-# Only RC puts duplicates and disorder right; UC and UD hand them on.
+# Only RC corrects duplicates and reordering; UC and UD deliver them to the program.
 faults=drop=1%,corrupt=1%,seed=5
 [ "$kind" != rc ] || faults=$faults,dup=1%,reorder=1%
 ROCIN_FAULT=$faults verify "$faults" -n 500 --lossy
