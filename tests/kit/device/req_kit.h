@@ -8,8 +8,8 @@
 #include "transport/qp/qp.h"
 
 /* Times that follow from the attributes of RC0 (raw.h). */
-#define ACK_TIMEOUT_LEAST ((rn_ns)4096 << 14) /* minimum ACK timeout for code 14: 67 ms \
-					       */
+/* minimum ACK timeout for code 14: 67 ms */
+#define ACK_TIMEOUT_LEAST ((rn_ns)4096 << 14)
 /* time at which the timer of the device expires: 268 ms */
 #define ACK_TIMEOUT (4 * ACK_TIMEOUT_LEAST)
 #define RNR_CODE_20 RN_USEC(10240)
