@@ -24,8 +24,8 @@ enum {
 	OPT_BUDGET,
 	RUNS_PRESET = 20,
 	RUNS_MAX = 1000000,
-	/* maximum number of runs in which the program may go wrong again, to show what
-	 * happens
+	/* maximum number of runs in which the schedule that was found is repeated, until
+	 * the program goes wrong again and its run can be shown
 	 */
 	SHOW_TRIES = 5,
 };
@@ -124,7 +124,7 @@ static const struct argp argp = {
 	.children = children,
 };
 
-/* Refuses a program in which LD_PRELOAD does not work, since it would not find the
+/* Refuses a program in which LD_PRELOAD does not work, because it would not find the
  * devices. Returns 0 or an exit status.
  */
 static int check_program(char **program)
@@ -187,7 +187,7 @@ static void join_words(char **words, char *text, size_t len)
 }
 
 /* Selects the PCIe settings that the schedule in @file names. If the user has set
- * ROCIN_PCIE, too, it must be the same. Returns 0 or an exit status.
+ * ROCIN_PCIE, too, it must have the same settings. Returns 0 or an exit status.
  */
 static int take_machine(const char *file)
 {
@@ -221,8 +221,8 @@ static size_t equal_bytes(const char *a, const char *b)
 	return len;
 }
 
-/* Returns the name of the write of the run that has the longest beginning in common with
- * @name. Returns NULL if the run has made no write.
+/* Returns the name of that write of the run whose name has the longest beginning in
+ * common with @name. Returns NULL if the run has made no write.
  */
 static const char *nearest_write(const struct rn_hunt_end *end, const char *name)
 {
@@ -237,7 +237,8 @@ static const char *nearest_write(const struct rn_hunt_end *end, const char *name
 	return nearest;
 }
 
-/* Prints which writes of the schedule @late the run did not make. Returns their number.
+/* Prints the writes of the schedule @late that do not occur in the run. Returns their
+ * number.
  */
 static unsigned compare(const struct hunt_args *args, const struct rn_hunt_set *late,
 			const struct rn_hunt_end *end)
@@ -311,8 +312,8 @@ static int keep(const struct hunt_args *args, const struct rn_hunt_set *late,
 }
 
 /* Runs the program with the schedule @late until it goes wrong, and prints what happened
- * in that run. This may take several runs, because a program that polls does not go wrong
- * in each of them. Returns an exit status.
+ * in that run. This may take several runs: whether a program that polls goes wrong also
+ * depends on the time of its polls. Returns an exit status.
  */
 static int say_found(struct hunt_args *args, const struct rn_hunt_set *late)
 {

@@ -24,8 +24,8 @@
 struct rn_hunt_set {
 	char **name;
 	size_t count, room;
-	/* Hash table with open addressing. An entry is the index of a name plus 1; 0: it
-	 * is free. The table has twice as many entries as there is room for names.
+	/* Hash table with open addressing. An entry is the index of a name plus 1, or 0
+	 * if it is free. The table has twice as many entries as there is room for names.
 	 */
 	uint32_t *table;
 };
@@ -52,7 +52,8 @@ struct rn_hunt {
 	char **program;
 	const char *checker; /* shell command; NULL: the exit status decides */
 	double limit;	     /* time limit of one run in seconds */
-	/* time in seconds after which no further schedule is tried; 0: none */
+	/* time in seconds after which the search tries no further schedule; 0: no limit
+	 */
 	double budget;
 	char folder[PATH_MAX - 64]; /* directory for the files of the runs */
 	unsigned runs;		    /* number of runs so far */
@@ -97,16 +98,16 @@ const char *rn_hunt_path(const struct rn_hunt *h, const char *name, char *path);
 
 /* ------------------------------------------------- search for a schedule (search.c) */
 /* Searches for a schedule (set of late writes) with which the program goes wrong. Runs
- * the program with all writes late, with no write late, and then with random subsets that
- * follow from @seed: at most @runs times in all, or as often as rn_hunt.budget allows.
- * Returns 1 with the schedule in @found; 0 if the program has never gone wrong; or
- * -errno.
+ * the program with all writes late, with no write late, and then with random subsets of
+ * late writes, which follow from @seed. Makes at most @runs runs in total, or as many as
+ * rn_hunt.budget allows. Returns 1 with the schedule in @found; 0 if the program has
+ * never gone wrong; or -errno.
  */
 int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 		   struct rn_hunt_set *found);
 
-/* Removes writes from the schedule @set as long as the program goes wrong without them,
- * in each of two runs. Returns 1; 0 if the program does not go wrong with @set itself; or
+/* Removes writes from the schedule @set if the program also goes wrong without them, in
+ * each of two runs. Returns 1; 0 if the program does not go wrong with @set itself; or
  * -errno.
  */
 int rn_hunt_shrink(struct rn_hunt *h, struct rn_hunt_set *set);

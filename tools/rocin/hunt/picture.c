@@ -39,7 +39,7 @@ struct picture {
 	const char *title;
 	char lane[LANES_MAX][RN_HUNT_AGENT_MAX];
 	unsigned lanes;
-	/* whether rows of kinds RN_HUNT_LANDED and RN_HUNT_EVENT are drawn */
+	/* true: rows of kind RN_HUNT_LANDED, or of kind RN_HUNT_EVENT, are drawn */
 	bool has_landed, has_events;
 };
 
@@ -60,7 +60,7 @@ static size_t drawn_rows(const struct picture *p)
 }
 
 /* Leaves out rows if there are more than ROWS_MAX: first writes that were not late, then
- * events, which tell least about the error.
+ * events. These rows tell least about the error.
  */
 static void choose_rows(struct picture *p)
 {
@@ -192,7 +192,8 @@ static void draw_arrow(const struct picture *p, const char *look, const char *li
 }
 
 /* Returns the y coordinate of the row in which the last part of a late write has reached
- * its memory; 0 if there is none. Row @i is about the issue of the write.
+ * its memory; 0 if there is no such row. @i: number of the row in which the write was
+ * issued.
  */
 static double arrival_y(const struct picture *p, size_t i)
 {

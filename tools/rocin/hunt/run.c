@@ -19,10 +19,11 @@
 #include "transport/io/host/clock.h"
 
 enum {
-	/* interval in ms at which this code looks whether the program has ended */
+	/* interval in ms for checking whether the program has ended, if there is no pidfd
+	 */
 	LOOK_MS = 2,
-	/* Interval in ms at which it looks whether the time is over or a signal has come.
-	 * (With a pidfd, it notices the end of the program at once.)
+	/* Interval in ms for checking the time limit and signals. (A pidfd reports the
+	 * end of the program at once.)
 	 */
 	LOOK_AGAIN_MS = 20,
 	CANNOT_EXEC = 127,
@@ -54,8 +55,9 @@ int rn_hunt_begin(struct rn_hunt *h)
 	const struct sigaction action = { .sa_handler = stop };
 	const char *tmp = getenv("TMPDIR");
 
-	/* Signals such as SIGINT are caught, because the program runs in a process group
-	 * of its own, which Ctrl-C does not reach; this code ends the program then.
+	/* SIGINT and other signals are caught, so that this process can end the program.
+	 * The program does not get Ctrl-C itself, because it runs in a process group of
+	 * its own.
 	 */
 	for (size_t i = 0; i < RN_ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
@@ -118,7 +120,7 @@ static void become_program(const struct rn_hunt *h, char **argv, pid_t parent)
 	int in = open("/dev/null", O_RDONLY);
 
 	setpgid(0, 0);
-	/* If the hunt is killed, the program is killed, too. */
+	/* If this process is killed, the kernel kills the program, too. */
 	rn_end_with_parent(parent);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
@@ -128,7 +130,7 @@ static void become_program(const struct rn_hunt *h, char **argv, pid_t parent)
 }
 
 /* Waits until the process ends, but for at most LOOK_AGAIN_MS. @pidfd: a pidfd of the
- * process; -1: there is none, so this waits for LOOK_MS.
+ * process; -1: there is none, so the function waits for LOOK_MS.
  */
 static void wait_a_while(int pidfd)
 {
@@ -207,8 +209,8 @@ static void judge_status(struct rn_hunt_end *end, int status)
 			 WEXITSTATUS(status));
 }
 
-/* Appends a last line to the record. If that fails, for instance because the disk is
- * full, lines of the program may be missing as well, so the record cannot be used.
+/* Appends a last line to the record. If this fails, for instance because the disk is
+ * full, the sanitizer may also have failed to write lines, so the record cannot be used.
  * Returns 0 or -errno.
  */
 static int end_record(const char *path)

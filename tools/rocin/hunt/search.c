@@ -19,9 +19,9 @@ enum {
 };
 
 /* ------------------------------------------------------------ search for a schedule */
-/* Returns the length of the beginning that the names of related writes share: of all
- * writes of one queue of a QP, such as "rocin1 qp 1 request", or of all writes of one
- * message (@by_message), such as "rocin1 qp 1 request 0".
+/* Returns the length of the beginning that the names of related writes have in common.
+ * These are all writes of one queue of a QP, such as "rocin1 qp 1 request"; or, if
+ * @by_message, all writes of one message, such as "rocin1 qp 1 request 0".
  */
 static size_t common_len(const char *name, bool by_message)
 {
@@ -43,8 +43,8 @@ static uint64_t hash_part(const char *name, size_t len, uint64_t seed)
 	return hash ^ hash >> 32;
 }
 
-/* Draws random subset number @n of the names @all. @n also decides what is drawn: all
- * writes of a queue together, all writes of a message together, or each write by itself.
+/* Draws random subset number @n of the names @all. @n also decides which writes are drawn
+ * together: all of a queue, all of a message, or each write by itself.
  */
 static void draw_subset(const struct rn_hunt_set *all, unsigned n, uint64_t seed,
 			struct rn_hunt_set *subset)
@@ -108,8 +108,8 @@ int rn_hunt_search(struct rn_hunt *h, unsigned runs, uint64_t seed,
 }
 
 /* ------------------------------------------------------------- shrinking a schedule */
-/* Returns 1 if the program goes wrong with the late writes @late in AGREEING runs, 0 if
- * it once does not, or -errno.
+/* Returns 1 if the program goes wrong with the late writes @late in all of AGREEING runs,
+ * 0 if it does not go wrong in one of them, or -errno.
  */
 static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 {
@@ -125,8 +125,8 @@ static int goes_wrong(struct rn_hunt *h, const struct rn_hunt_set *late)
 	return rc;
 }
 
-/* Divides @set into @parts parts. Adds part number @n to @to; or, if @is_complement,
- * everything but that part.
+/* Divides @set into @parts parts. Adds part number @n to @to or, if @is_complement, all
+ * other parts.
  */
 static void add_part(const struct rn_hunt_set *set, size_t n, size_t parts,
 		     bool is_complement, struct rn_hunt_set *to)
@@ -146,8 +146,9 @@ static void replace_set(struct rn_hunt_set *set, struct rn_hunt_set *by)
 }
 
 /* Divides @set into @parts parts, and runs the program with each part (or, if
- * @is_complement, with everything but that part) until it goes wrong. What it went wrong
- * with replaces @set. Returns 1; 0 if it has never gone wrong; or -errno.
+ * @is_complement, with all other parts) until it goes wrong. Replaces @set by the writes
+ * with which it has gone wrong. Returns 1; 0 if the program has never gone wrong; or
+ * -errno.
  */
 static int try_parts(struct rn_hunt *h, struct rn_hunt_set *set, size_t parts,
 		     bool is_complement)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timeline.c - what happened in a run around its late writes, in order: from the issue of
- * the first of them until the last has been performed. This code reads it from the record
- * of the run (sim/pcie/sanitizer/sanitize_schedule.c).
+/* timeline.c - makes a timeline of a run from its record
+ * (sim/pcie/sanitizer/sanitize_schedule.c): the events around its late writes, in order,
+ * from the issue of the first late write until the last one was performed.
  *
  * A read that came before a late write counts as early, unless it belongs to a polling
  * loop and that loop is the event that has performed the write.
@@ -79,8 +79,8 @@ struct reading {
 	const struct rn_hunt_set *late;
 };
 
-/* Returns true if the row belongs to the timeline: no row before the first late write
- * does.
+/* Returns true if the row belongs to the timeline. Rows before the first late write do
+ * not.
  */
 static bool is_wanted(const struct reading *r, const struct rn_hunt_row *row)
 {
@@ -141,8 +141,8 @@ static void end_timeline(struct rn_hunt_timeline *t)
 		drop_row(t);
 }
 
-/* Row @i is a read of what a late write was to change. Returns true if the read belongs
- * to a polling loop, and the loop is the event that later performs the write.
+/* Row @i is a read of bytes that a late write will change. Returns true if the read
+ * belongs to a polling loop, and this loop is the event that later performs the write.
  */
 static bool is_of_loop(const struct rn_hunt_timeline *t, size_t i)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* timeline.h - what happened, in order of time, around the late writes (hunt.h) of a run.
- */
+/* timeline.h - the events around the late writes (hunt.h) of a run, in order of time. */
 #ifndef RN_HUNT_TIMELINE_H
 #define RN_HUNT_TIMELINE_H
 
@@ -13,8 +12,8 @@ enum {
 enum rn_hunt_row_kind {
 	RN_HUNT_ISSUED, /* a late write was issued */
 	RN_HUNT_LANDED, /* another write was issued, and landed at once */
-	RN_HUNT_READ,	/* an agent read what a late write was to change */
-	/* for instance, the program polled a completion or launched a kernel */
+	RN_HUNT_READ,	/* an agent read bytes that a late write had not changed yet */
+	/* an event, such as a poll of a completion or the launch of a kernel */
 	RN_HUNT_EVENT,
 	RN_HUNT_PERFORMED, /* a late write reached its memory */
 };
@@ -35,13 +34,13 @@ struct rn_hunt_timeline {
 };
 
 /* Reads the timeline of the writes @late from the record of a run in the file @record. If
- * there is no memory, rows are missing.
+ * memory is short, some rows are left out.
  */
 void rn_hunt_timeline_read(struct rn_hunt_timeline *t, const char *record,
 			   const struct rn_hunt_set *late);
 void rn_hunt_timeline_clear(struct rn_hunt_timeline *t);
 
-/* Returns the word for a kind of row, such as "issued"; never NULL. */
+/* Returns the word for a kind of row, such as "issued". It is never NULL. */
 const char *rn_hunt_row_word(enum rn_hunt_row_kind kind);
 
 /* rn_hunt_row_agent() writes the name of the agent that acts in a row, such as "rocin1"

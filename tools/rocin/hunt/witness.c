@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* witness.c - prints what happened in a run with late writes (hunt.h): these writes,
- * where each of them arrived, and the reports of the sanitizer with rules and machine
- * classes.
+/* witness.c - prints a run with late writes (hunt.h): the late writes, the event that has
+ * let each of them arrive, and the sanitizer's reports with rules and machine classes.
  */
 #include "witness.h"
 
@@ -18,8 +17,8 @@ enum {
 };
 
 /* Searches @ended, the lines "ended NAME by EVENT" of the record, for the write @name (if
- * the write has several parts, for its last one). Returns EVENT, which has let the write
- * arrive; NULL: there is none.
+ * the write has several parts, for its last one). Returns EVENT, the event that has let
+ * the write arrive, or NULL if there is no such line.
  */
 static const char *event_of(const struct rn_hunt_set *ended, const char *name)
 {

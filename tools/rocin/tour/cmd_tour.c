@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cmd_tour.c - `rocin tour`: an introduction to RDMA with programs that run. */
+/* cmd_tour.c - `rocin tour': an introduction to RDMA, which runs small programs and
+ * explains them.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,7 +14,8 @@
 enum {
 	OPT_NO_COLOR = 0x200,
 	WIDTH_PRESET = 80,
-	WIDTH_MIN = 80, /* minimum width, as the lists of packets and bytes need it */
+	/* minimum width in columns, which the lists of packets and bytes need */
+	WIDTH_MIN = 80,
 	WIDTH_MAX = 200,
 	WORDS_MAX = 256,
 };

@@ -122,7 +122,7 @@ static void show_calls(FILE *to, const struct rn_tour_look *look,
 
 /* -------------------------------------------------------------- packets of the stop */
 /* Prints what the devices have reported about a packet (its diagnostics), unless the line
- * of the packet says the same.
+ * of the packet contains the same.
  */
 static void show_said(FILE *to, const struct rn_tour_look *look,
 		      const struct rn_tour_packet *p)

@@ -158,9 +158,9 @@ static bool is_same(const struct rn_tour_packet *x, const struct rn_tour_packet 
 	       memcmp(x->p.at, y->p.at, x->p.have) == 0;
 }
 
-/* @got is a packet that its receiver has captured. Finds the same packet as its sender
- * has captured it (the first one with the same content that has no diagnostic of a
- * receiver yet), and copies the diagnostic of @got to it.
+/* @got is a packet that its receiver has captured. Finds the capture of this packet by
+ * its sender: the first packet with the same content that has no diagnostic of a receiver
+ * yet. Copies the diagnostic of @got to it.
  */
 static void match(struct rn_tour_result *r, const struct rn_tour_packet *got)
 {

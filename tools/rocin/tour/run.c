@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run.c - runs the program that a stop (a step of the tour) explains: reads its lines
- * from a pipe, and its packets from capture rings, as `rocin capture` does.
+/* run.c - runs the program of a stop (a step of the tour): reads the program's output
+ * from a pipe, and its packets from capture rings, as `rocin capture' does.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -67,8 +67,8 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 /* ------------------------------------------------------------ addresses of the tour */
-/* Tests whether UDP port 4791 of the address can be bound, so that no rocind uses the
- * address. Returns 0 or -errno.
+/* Checks that UDP port 4791 of the address can be bound, which means that no rocind uses
+ * the address. Returns 0 or -errno.
  */
 static int try_address(uint32_t addr)
 {
@@ -84,8 +84,8 @@ static int try_address(uint32_t addr)
 	return rc;
 }
 
-/* Chooses two adjacent addresses in 127.64.0.0/10, a range that people rarely
- * choose from.
+/* Chooses two adjacent addresses in 127.64.0.0/10. Users rarely choose addresses from
+ * this range themselves.
  */
 static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_len)
 {
@@ -110,8 +110,8 @@ static int choose_addresses(struct rn_tour_place *place, char *err, size_t err_l
 }
 
 /* ------------------------------------------------------ environment of the programs */
-/* Removes the ROCIN_* variables that would change what the tour shows. Keeps those that
- * say which rocind to start, how long it stays, how to use sockets and what to log.
+/* Removes the ROCIN_* variables that would change what the tour shows. Keeps the
+ * variables for the path of rocind, the time until it ends, the I/O method and the log.
  */
 static void forget_settings(void)
 {
@@ -147,7 +147,7 @@ int rn_tour_enter(struct rn_tour_place *place, char *err, size_t err_len)
 		rc = choose_addresses(place, err, err_len);
 	if (rc)
 		return rc;
-	/* Packets are to be sent by UDP, as between two hosts, not through shared memory.
+	/* Turns shared memory off, so that packets are sent by UDP, as between two hosts.
 	 */
 	if (setenv("ROCIN_RUNTIME_DIR", place->dir, 1) || setenv("ROCIN_LOCAL", "off", 1))
 		return -ENOMEM;
@@ -194,7 +194,7 @@ struct run {
 	int from, to; /* pipe from the program, and pipe to it */
 	char line[RN_TOUR_LINE_MAX];
 	size_t used;
-	bool is_awaited; /* the program waits until an RNR NAK is captured */
+	bool is_awaited; /* the program waits until an RNR NAK has been captured */
 	char *err;
 	size_t err_len;
 };
@@ -318,8 +318,8 @@ static int take_line(struct run *run)
 	return rn_tour_take_line(run->out, run->line, run->err, run->err_len);
 }
 
-/* Reads what the program of the stop (step of the tour) prints, and takes its complete
- * lines. Returns the number of bytes; 0 at the end of the output; or -errno.
+/* Reads output of the stop's program, and processes its complete lines. Returns the
+ * number of bytes that were read; 0 at the end of the output; or -errno.
  */
 static int take_lines(struct run *run)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* stops.c - the stops (steps) of `rocin tour`: their texts, settings and claims.
  *
- * The texts use the terms of the specification and are for readers who know sockets. A
+ * The texts are for readers who know sockets; they use the terms of the specification. A
  * text about a run must be true for all values of the settings. A statement that is true
- * for some values only is a claim, which is checked.
+ * only for some values must be a claim, which is checked after the run.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -140,8 +140,8 @@ const char *rn_tour_knobs(const struct rn_tour_values *v)
 }
 
 /* ---------------------------------------------------------------------------- claims */
-/* Adds a claim: a statement about a run that is checked against the result of the run, so
- * that the tour never shows a false one. @is_so: the statement is true.
+/* Adds a claim: a statement about a run. Each claim is checked against the result of the
+ * run, so that the tour notices false statements. @is_so: the statement is true.
  */
 static void claim(struct rn_tour_checks *c, bool is_so, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -276,8 +276,8 @@ static const char *hex_of(const struct rn_tour_result *r, const char *name,
 	return "";
 }
 
-/* Adds the claim that the buffer of @to has the bytes that the buffer of @from had before
- * the run.
+/* Adds the claim that, after the run, the buffer of @to has the bytes that the buffer of
+ * @from had before it.
  */
 static void claim_copied(struct rn_tour_checks *c, const char *from, const char *to)
 {
@@ -354,7 +354,8 @@ static void claims_of_register(struct rn_tour_checks *c)
 static void claim_message(struct rn_tour_checks *c, uint8_t only, const char *verb)
 {
 	unsigned packets = packets_of(c);
-	/* For SEND and for WRITE, the opcode FIRST is the opcode ONLY minus 4. */
+	/* For SEND and for WRITE, the value of the opcode FIRST is that of ONLY minus 4.
+	 */
 	uint8_t first = (uint8_t)(only - 4);
 
 	if (packets == 1) {
@@ -394,8 +395,8 @@ static void claims_of_send(struct rn_tour_checks *c)
 	claim_copied(c, "A", "B");
 }
 
-/* Adds the claims about the way in which A's device has got the WQE: with the doorbell,
- * or by a read that comes after the doorbell and before the read of the data.
+/* Adds the claims about how A's device has got the WQE: with the doorbell; or by a read,
+ * which comes after the doorbell and before the read of the data.
  */
 static void claim_fetched(struct rn_tour_checks *c)
 {
@@ -521,7 +522,8 @@ static void claim_resent(struct rn_tour_checks *c, enum rn_watch_cause cause)
 	      "A's device sent from there again: %s",
 	      again ? rn_watch_cause_text(again->verdict.cause) : "it did not");
 	/* The device starts the ACK timer shortly before it sends the packet. Times are
-	 * counted from the beginning of the stop (step of the tour), which is earlier.
+	 * counted from the beginning of the stop, which is earlier, so they are longer
+	 * than the timeout.
 	 */
 	if (cause == RN_CAUSE_TIMEOUT)
 		claim(c, again && again->at >= rn_ack_timeout_ns(15),

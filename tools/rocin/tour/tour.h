@@ -2,12 +2,10 @@
 /* tour.h - declarations shared by the files of `rocin tour`. A stop is a step of the
  * tour: a program that is run, its explanation, and its result.
  *
- * stops.c	the stops: texts, settings, and claims about a run
- * run.c	runs the program of a stop with its own rocind and addresses
- * result.c	what happened: packets, TLPs, completions, memory
- * page.c	shows a run as text or JSON
- * walk.c	visits one stop after the other, and asks for keys between them
- * cmd_tour.c	the command line
+ * stops.c the stops: texts, settings, and claims about a run run.c runs the program of a
+ * stop with its own rocind and addresses result.c the result of a run: packets, TLPs,
+ * completions, memory page.c shows a run as text or JSON walk.c visits one stop after the
+ * other, and asks for keys between them cmd_tour.c the command line
  *
  * Threads: one.
  */
@@ -67,8 +65,8 @@ struct rn_tour_stop {
 	const char *knobs;
 	struct rn_tour_setting setting[RN_TOUR_SETTINGS_MAX];
 	struct rn_tour_try attempt[RN_TOUR_TRIES_MAX];
-	/* Writes a fault rule (`rocin fault') for these settings to @rule, which is in
-	 * force during the run. NULL: the stop (step of the tour) needs none.
+	/* Writes to @rule the fault rule (`rocin fault') that is active during a run with
+	 * these settings. NULL: the stop needs no fault rule.
 	 */
 	void (*fault)(const struct rn_tour_values *v, char *rule, size_t len);
 	void (*check)(struct rn_tour_checks *c);
@@ -104,7 +102,9 @@ uint32_t rn_tour_number(const struct rn_tour_values *v, const char *key);
 
 enum {
 	RN_TOUR_TEXT_MAX = 48,
-	/* maximum number of hexadecimal digits; more than the program prints */
+	/* maximum number of hexadecimal digits of a sample of memory; the program prints
+	 * fewer
+	 */
 	RN_TOUR_SAMPLE_MAX = 64,
 	RN_TOUR_WCS_MAX = 8,
 	RN_TOUR_MEMORIES_MAX = 8,
@@ -117,7 +117,7 @@ enum rn_tour_end {
 	RN_TOUR_B
 };
 
-/* A packet of the run. The list has it once, as its sender captured it. */
+/* A packet of the run. The list has it only once, as its sender has captured it. */
 struct rn_tour_packet {
 	enum rn_tour_end from;
 	rn_ns at;	    /* time since the stop (step of the tour) began */
@@ -179,9 +179,9 @@ struct rn_tour_result {
 	struct rn_watch *watch;
 };
 
-/* Stores what a line that the program has printed says. @line has the format of
- * tools/tour/lines.h, without its newline. Returns 0; -EPROTO if it has another format;
- * -ENOMEM; or -ECANCELED if it is "error ...", with the text of the error in @err.
+/* Parses a line that the program has printed, and stores its contents. @line: a line in
+ * the format of tools/tour/lines.h, without its newline. Returns 0; -EPROTO if the format
+ * is wrong; -ENOMEM; or -ECANCELED for a line "error ...", with its text in @err.
  */
 int rn_tour_take_line(struct rn_tour_result *r, const char *line, char *err,
 		      size_t err_len);
@@ -236,8 +236,8 @@ int rn_tour_run(const struct rn_tour_place *place, const struct rn_tour_values *
 		int signals, struct rn_tour_result *out, char *err, size_t err_len);
 
 /* --------------------------------------------------------------------- rows of TLPs */
-/* A row of the table of TLPs: those of one kind, from one source to one target, that
- * access the same memory.
+/* A row of the table of TLPs. It combines all TLPs of one kind that go from the same
+ * source to the same target and access the same memory.
  */
 struct rn_tour_row {
 	const char *kind; /* kind of the TLPs, such as "MWr" */
@@ -289,7 +289,7 @@ struct rn_tour_look {
 	unsigned width; /* number of columns of a line */
 	bool has_colour;
 	bool can_erase; /* the terminal can erase a line that was printed */
-	bool is_asking; /* between the parts the tour waits for a key */
+	bool is_asking; /* the tour waits for a key between the parts of a page */
 	bool is_json;	/* output is JSON; the other fields do not matter */
 };
 

@@ -25,7 +25,8 @@ enum {
 enum action {
 	GO_ON,
 	GO_BACK,
-	GO_TO, /* continue with the stop (step of the tour) that walk.next names */
+	/* continue with the stop (step of the tour) whose number is in walk.next */
+	GO_TO,
 	TRY,
 	LEAVE,
 };
@@ -116,7 +117,7 @@ static void help(const struct walk *w)
 	(void)w;
 }
 
-/* Sets *@action to what the key means. Returns false if it means nothing. */
+/* Sets *@action to the action of the key. Returns false if the key has no action. */
 static bool act_on(struct walk *w, unsigned now, int key, enum action *action)
 {
 	bool is_known = true;
@@ -220,7 +221,9 @@ static enum action run_stop(struct walk *w, const struct rn_tour_values *v,
 	for (unsigned part = first;
 	     part < RN_TOUR_PARTS && part <= last && action == GO_ON; part++) {
 		action = show_part(w, now, part, &checks);
-		/* A user who quits before this part has seen no claim that was wrong. */
+		/* If the user quits before this part, no wrong claim was shown, so wrong
+		 * claims must not change the exit status.
+		 */
 		if (part == RN_TOUR_PART_CLAIMS)
 			w->is_all_so &= is_so;
 	}
