@@ -14,9 +14,10 @@
  *
  * The state of a GPU's pages:
  *
- * on_way state 0 OPEN there is nothing that an access could push > 0 CLOSED an access
- * faults and pushes > 0 OPEN after an access that could not push everything, until the
- * next event: a
+ * on_way	state
+ * 0	OPEN	there is nothing that an access could push
+ * > 0	CLOSED	an access faults and pushes
+ * > 0	OPEN	after an access that could not push everything, until the next event: a
  *		write is issued or performed, or comes to the queue of the CPU's TLPs
  */
 #include <errno.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host.h - the PCIe hierarchy of this process, inside librocin-gpu.so.
  *
- * host.c the fabric, its lock, the payloads of TLPs and what TLPs do host_bus.c the
- * thread that bounds how long a TLP is held host_memory.c finds the memory behind an
- * address host_access.c accesses of NICs: the functions of rn_mem_ops, results for
- * devices host_nic.c NICs: attaching, and forcing their TLPs when the program waits
- * host_dm.c memory on a NIC host_fetch.c doorbells, and what NICs read for themselves:
- * WQEs, translations host_replay.c records the choices of the fabric's driver, and
- * repeats them host_trace.c the functions of rocin/pcie.h
+ * host.c		the fabric, its lock, the payloads of TLPs and what TLPs do
+ * host_bus.c		the thread that bounds how long a TLP is held
+ * host_memory.c	finds the memory behind an address
+ * host_access.c	accesses of NICs: the functions of rn_mem_ops, results for devices
+ * host_nic.c		NICs: attaching, and forcing their TLPs when the program waits
+ * host_dm.c		memory on a NIC
+ * host_fetch.c		doorbells, and what NICs read for themselves: WQEs, translations
+ * host_replay.c	records the choices of the fabric's driver, and repeats them
+ * host_trace.c		the functions of rocin/pcie.h
  *
  * The folders ../page, ../gpu, ../sanitizer and ../storage build on this one, each also
  * on the folders named before it; ../host_api.c has the table of functions for devices.

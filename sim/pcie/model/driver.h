@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* driver.h - the driver of the fabric: a scheduler that chooses which TLP moves next.
  *
- *	random		moves any TLP that may move; now and then stalls a queue for a
- *			while, so that TLPs far apart are reordered, too, not only
- *neighbours adversarial	moves only TLPs that somebody waits for (CQEs, reads,
- *completions, atomics, doorbells), the youngest first; moves data only when an ordering
- *rule forces the data to go before one of these TLPs
- *	replay		repeats the choices of an earlier run
+ * random       moves any TLP that may move; sometimes stalls a queue for a while, so that
+ *              TLPs that are far apart are reordered, too
+ * adversarial  moves only TLPs that somebody waits for (CQEs, reads, completions,
+ *              atomics, doorbells), the youngest first; moves data only when an ordering
+ *              rule forces the data to go before one of these TLPs
+ * replay       repeats the choices of an earlier run
  *
  * Threads: there are no locks; the caller must serialise the calls. The same seed and the
  * same calls give the same choices.

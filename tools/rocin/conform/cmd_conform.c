@@ -46,8 +46,8 @@ static int add_case(struct rn_conform *c, const char *file, const struct rn_scen
 	return c->live && rn_conform_has_failed(new) && !new->trace ? -ENOMEM : 0;
 }
 
-/* Judges the scenario that has just run, @k: looks up its failure, if there is one, in
- * the profile (known deviations of the device), and counts it.
+/* Evaluates scenario @k, which has just run: counts it and, if it has failed, looks its
+ * failure up in the profile (the list of known deviations of the device).
  */
 static void judge_case(struct rn_conform *c, struct rn_conform_case *k, double seconds)
 {
@@ -96,8 +96,8 @@ static void run_scenario(const struct rn_scenario *s, const struct rn_scene_ops 
 	result->slowly = result->passed;
 }
 
-/* Turns the result of a scenario that has run into that of a skipped one: a packet was
- * too long for the path to the device, so the result says nothing about the device.
+/* Changes the result of a scenario to "skipped". Called if a packet was too long for the
+ * path to the device, because the result then says nothing about the device.
  */
 static void skip_result(struct rn_scene_result *r)
 {
@@ -106,7 +106,7 @@ static void skip_result(struct rn_scene_result *r)
 		 "its packets are longer than what the way to the device takes");
 }
 
-/* Reads a scenario, to be freed by the caller. Returns NULL after an error message. */
+/* Reads a scenario, which the caller must free. Returns NULL after an error message. */
 static struct rn_scenario *read_scenario(const char *file)
 {
 	struct rn_scenario *s = malloc(sizeof(*s));
@@ -452,9 +452,9 @@ static int write_reports(const struct rn_conform *c, const struct conform_args *
 	return rc ? -EIO : 0;
 }
 
-/* Reads the profile (known deviations of a device) that the user has named: the file of
- * that name if there is one, else the profile of that name in the suite. Returns 0, or
- * -errno after an error message.
+/* Reads the profile (known deviations of a device) that the user has named: the file with
+ * this name if there is one, otherwise the installed profile with this name. Returns 0,
+ * or -errno after an error message.
  */
 static int read_profile(const struct conform_args *args, struct rn_conform *c)
 {
@@ -474,8 +474,8 @@ static int read_profile(const struct conform_args *args, struct rn_conform *c)
 	return rn_expect_read(&c->expect, access(profile, R_OK) ? args->expect : profile);
 }
 
-/* Adds the files to @c that the user has named: those of the bank if none. Returns 0, or
- * -errno after an error message.
+/* Adds the files that the user has named to @c. If the user has named none, adds all
+ * scenarios that are installed with Rocin. Returns 0, or -errno after an error message.
  */
 static int find_files(const struct conform_args *args, struct rn_conform *c)
 {
@@ -502,7 +502,9 @@ static int run_files(const struct conform_args *args, struct rn_conform *c,
 	int rc = args->rules ? read_rules(c, args->rules) : 0;
 	struct rn_progress line;
 
-	/* With --progress each scenario has a line of its own. */
+	/* With --progress there is no progress line, because each scenario has a line of
+	 * its own.
+	 */
 	rn_progress_begin(&line, !args->progress);
 	if (!rc)
 		rc = read_profile(args, c);
@@ -525,7 +527,9 @@ static int run_live(const struct conform_args *args, struct rn_conform *c)
 	return rc;
 }
 
-/* The name of a file of the bank as a user may name it, without the path of the bank. */
+/* Returns the name by which a user can name an installed file: its path without the
+ * directory of the installed scenarios.
+ */
 static const char *name_in_bank(const char *file)
 {
 	char room[PATH_MAX], err[2 * PATH_MAX];
@@ -594,9 +598,8 @@ static int become_agent(int argc, char **argv)
 		rn_complain("%s", err);
 		return RN_EXIT_FAILURE;
 	}
-	/* By default, a device of Rocin drops packets from sockets of this host that are
-	 * not Rocin's (provider's own source port). A tester on this host sends from such
-	 * sockets.
+	/* By default, a device of Rocin drops packets that come from other sockets of
+	 * this host than those of Rocin. A tester on this host has such sockets.
 	 */
 	if (setenv("ROCIN_NEIGHBOURS", "all", 0)) {
 		rn_complain("out of memory");

@@ -15,9 +15,9 @@
 #include "wire.h"
 
 /* ------------------------------------------------ counters of a target on this host */
-/* Counters of the target (the device under test), which verbs do not report. The tester
- * can read them if the target is a device of Rocin in a program on this host that belongs
- * to the same user.
+/* Counters of the target (the device under test), which a program cannot read by verbs.
+ * The tester can read them if the target is a device of Rocin in a program on this host
+ * that belongs to the same user.
  */
 
 struct rn_rocind;
@@ -31,7 +31,7 @@ struct rn_conform_stats {
 	uint64_t base[RN_STAT_COUNT];
 };
 
-/* Stores the present values of all counters, so that rn_conform_stats_get() can report
+/* Stores the present values of all counters, so that rn_conform_stats_get() can compute
  * increases. The first call also searches for the statistics page of the target.
  */
 void rn_conform_stats_begin(struct rn_conform_stats *c);
@@ -59,9 +59,9 @@ struct rn_live_target;
 
 struct rn_live_options {
 	const char *target; /* ADDRESS[:PORT] of the agent */
-	/* Addresses of the tester. Of each address family, the first one is the address
-	 * of the peer in scenarios, the second one that of a further host. If no IPv4
-	 * address is given, and the target is on loopback, loopback addresses are used.
+	/* Addresses of the tester. In each address family, the first address is that of
+	 * the peer in scenarios, the second one that of another host. If no IPv4 address
+	 * is given, and the target is on loopback, loopback addresses are used.
 	 */
 	const char *address[RN_LIVE_ADDRESSES];
 	unsigned addresses;
@@ -70,7 +70,9 @@ struct rn_live_options {
 	 * agent counts as hanging.
 	 */
 	unsigned call_ms;
-	/* Scenarios with connections whose timers run for more seconds are skipped. */
+	/* Scenarios with connections that take more seconds, because of their timers, are
+	 * skipped.
+	 */
 	unsigned longest_s;
 };
 
@@ -91,7 +93,7 @@ const struct rn_scene_ops *rn_live_target_ops(struct rn_live_target *t);
 const char *rn_live_target_trace(const struct rn_live_target *t);
 
 /* Returns true if the last scenario has sent a packet that is too long for the path to
- * the target. Then the result of the scenario says nothing about the target.
+ * the target. The result of the scenario then says nothing about the target.
  */
 bool rn_live_target_was_too_long(const struct rn_live_target *t);
 
@@ -112,27 +114,30 @@ bool rn_live_take(int fd, const struct rn_gid *gid, struct rn_scene_packet *p);
 
 /* -------------------------- state of a live target, private to live*.c and target.c */
 enum {
-	/* maximum number of packets, or events, that have arrived and were not used by
-	 * the scenario yet
+	/* maximum number of packets, and of events, that have arrived and that the
+	 * scenario has not processed yet
 	 */
 	RN_LIVE_QUEUE = 256,
 	RN_LIVE_CQES = 1024,
-	RN_LIVE_TRACE = 8192, /* bytes of a trace */
+	RN_LIVE_TRACE = 8192, /* maximum number of bytes of a trace */
 	RN_LIVE_SLOWER = 4, /* added to timeout codes: makes timeouts 16 times as long */
-	/* maximum number of events of connections that have not been read */
+	/* maximum number of connection events that the scenario has not processed yet */
 	RN_LIVE_CM_EVENTS = 64,
-	/* number of messages of the device that are remembered, to recognise repeats */
+	/* number of the device's latest messages that are remembered, to recognise
+	 * repetitions
+	 */
 	RN_LIVE_CM_NOTES = 16,
-	/* Times in ms. LONGEST: 2 T, for which the answer to a lookup is repeated; no
-	 * other timer of a device that a peer has to outlast runs as long. QUIET: if
-	 * nothing comes for this time, nothing more is expected. A device of Rocin first
-	 * repeats a message after 200 ms.
+	/* Times in ms. LONGEST: the longest time for which a peer may have to wait until
+	 * a timer of the device expires; it is that for which the answer to a lookup is
+	 * repeated (2 T). QUIET: if no message comes for this time, no more messages are
+	 * expected. A device of Rocin repeats a message after 200 ms.
 	 */
 	RN_LIVE_CM_LONGEST_MS = 9000,
 	RN_LIVE_CM_QUIET_MS = 300,
 };
 
-/* The addresses of one family that scenarios use, and the sockets of the tester on them.
+/* The addresses of one address family that scenarios use, and the sockets of the tester
+ * on these addresses.
  */
 struct rn_live_side {
 	struct rn_gid device, peer, other, group;
@@ -141,8 +146,7 @@ struct rn_live_side {
 	uint32_t ifindex;	    /* interface to which the peer's address belongs */
 };
 
-/* What was exchanged in a scenario (packets, calls, completions, events), as lines of
- * text.
+/* The trace of a scenario: its packets, calls, completions and events, as lines of text.
  */
 struct rn_live_trace {
 	rn_ns began;
@@ -150,8 +154,9 @@ struct rn_live_trace {
 	char text[RN_LIVE_TRACE];
 };
 
-/* Adds a line to the trace of the scenario: the time since it began, @arrow (which way),
- * and @what has happened. If the trace is full, adds nothing.
+/* Adds a line to the trace of the scenario. It consists of the time since the scenario
+ * began, @arrow (the direction), and @what (a description). If the trace is full, adds
+ * nothing.
  */
 void rn_live_trace_add(struct rn_live_target *t, const char *arrow, const char *what);
 
@@ -173,7 +178,7 @@ struct rn_live_target {
 	uint32_t can;
 	struct rn_conform_stats stats;
 	struct rn_live_options options;
-	/* The agent no longer answers, and @lost says why. This is reset at the end of
+	/* The agent no longer answers, for the reason @lost. This is reset at the end of
 	 * the scenario.
 	 */
 	bool is_lost;
@@ -212,19 +217,19 @@ extern const struct rn_scene_cm_ops rn_live_cm_ops;
 /* Executes a line for which rn_scn_is_cm_call() is true. Returns 0 or -errno. */
 int rn_live_cm_call(struct rn_live_target *t, const struct rn_scn_line *l);
 
-/* Adds an event of a connection, as the agent has reported it. */
+/* Adds a connection event that the agent has reported. */
 void rn_live_cm_take(struct rn_live_target *t, const struct rn_conform_line *l);
 
-/* Remembers a packet that the scenario has taken. */
+/* Remembers a message that the scenario has processed. */
 void rn_live_cm_note(struct rn_live_target *t, const struct rn_scene_packet *p);
 
-/* If the packet is about a connection of an earlier run, answers it as far as necessary
- * and returns true.
+/* Returns true if the packet is about a connection of an earlier run. It then sends the
+ * answer that the device needs, if any.
  */
 bool rn_live_cm_is_old(struct rn_live_target *t, const struct rn_scene_packet *p);
 
-/* Called when the agent has closed the connections of the scenario. Takes what the device
- * sends about them, and answers it.
+/* Called when the agent has closed the connections of the scenario. Receives the messages
+ * that the device sends about them, and answers them.
  */
 void rn_live_cm_settle(struct rn_live_target *t);
 
@@ -243,13 +248,13 @@ static inline rn_ns rn_live_cm_longest(const struct rn_scn_line *l)
  */
 bool rn_live_reconnect(struct rn_live_target *t);
 
-/* Returns the number of CQEs with which the CQs are created for the scenario, at most
+/* Returns the number of CQEs that the CQs of the scenario must have, at most
  * RN_LIVE_CQES.
  */
 uint64_t rn_live_cqes(const struct rn_scenario *s);
 
 /* Returns the reason why the scenario cannot be run on the target, as text; NULL: it can.
- * Does not check whether the device makes CQs of the exact size.
+ * Does not check whether the device creates CQs of exactly the requested size.
  */
 const char *rn_live_why_not(const struct rn_live_target *t, const struct rn_scenario *s);
 

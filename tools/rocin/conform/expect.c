@@ -16,8 +16,8 @@
 
 /* ----------------------------------------------------------- signatures of failures */
 
-/* Appends the words of @text to the signature @buf. Leaves out each number, with the name
- * of the field before it; only an errno keeps its number.
+/* Appends the words of @text to the signature @buf. Leaves out each number, together with
+ * the name of the field before it. Only the number of an errno stays.
  */
 static void add_words(char *buf, size_t size, const char *text)
 {
@@ -42,7 +42,7 @@ static void add_words(char *buf, size_t size, const char *text)
 	}
 }
 
-/* Returns true if the rest of @text from offset @len on is a number, unless it is an
+/* Returns true if the rest of @text, from offset @len on, is a number and not that of an
  * errno.
  */
 static bool is_last_number(const char *text, size_t len)
@@ -126,8 +126,8 @@ static int add_deviation(struct rn_expect *e, const char *name)
 	return more[e->deviations++].name ? 0 : -ENOMEM;
 }
 
-/* Adds what a line "fails FILE SIGNATURE" of a profile says; @text is the line without
- * its first word.
+/* Adds a failure to the profile, from a line "fails FILE SIGNATURE". @text: the line
+ * without its first word.
  */
 static int add_failure(struct rn_expect *e, const char *text)
 {
@@ -147,8 +147,8 @@ static int add_failure(struct rn_expect *e, const char *text)
 	return more->file && more->signature ? 0 : -ENOMEM;
 }
 
-/* Appends a line of a profile to a text about a deviation, such as what the device does;
- * a text may have several lines.
+/* Appends @text to the sentences about a deviation in *@to. A sentence may take several
+ * lines of the profile.
  */
 static int add_text(char **to, const char *text)
 {

@@ -6,7 +6,7 @@
  *
  *	deviation NAME		begins a deviation; the lines below are about it
  *	says SENTENCE		what the device does
- *	rule SENTENCE		what it has to do, and which section says so
+ *	rule SENTENCE		what it should do, according to which section
  *	source SENTENCE		where the device's source does it
  *	fails FILE SIGNATURE	a scenario that fails because of it, and how it fails
  *
@@ -24,9 +24,9 @@ enum {
 	RN_CONFORM_SIGNATURE = 200, /* maximum size of a signature in bytes */
 };
 
-/* Writes the signature of a failure to @buf: its text, the event that came and the one
- * that was expected, all without numbers and times. If one defect makes several scenarios
- * fail, their signatures are mostly equal.
+/* Writes the signature of a failure to @buf: its text, the event that has come, and the
+ * one that was expected, all without numbers and times. If one defect of the device makes
+ * several scenarios fail, their signatures are usually equal.
  */
 void rn_conform_signature(const struct rn_scene_result *r, char *buf, size_t size);
 
@@ -69,8 +69,8 @@ int rn_expect_read(struct rn_expect *e, const char *path);
  */
 int rn_expect_note(struct rn_expect *e, const char *file, const char *signature);
 
-/* Returns true if scenarios were run that fail according to this line of the profile, and
- * none of them has failed in that way. Then the device was probably repaired.
+/* Returns true if scenarios to which this line of the profile applies were run, and none
+ * of them has failed in this way. The device was probably repaired.
  */
 bool rn_expect_is_repaired(const struct rn_expect_failure *f);
 

@@ -16,8 +16,8 @@
 
 /* ------------------------------------------------------ packets, completions, events */
 enum {
-	/* Time in ms. If no packet comes for this time, the tester expects no more. It is
-	 * about twice the ACK timeout of most scenarios.
+	/* Time in ms. If no packet comes for this time, the tester expects no more
+	 * packets. This is about twice the ACK timeout of most scenarios.
 	 */
 	QUIET_MS = 150,
 };
@@ -55,8 +55,9 @@ static void trace_event(struct rn_live_target *t, const struct rn_scene_event *e
 	rn_live_trace_add(t, "  ", text);
 }
 
-/* Gets one completion or event, of verbs or of a connection, from the agent. Returns
- * false if there is none. */
+/* Gets one item from the agent: a completion or event of verbs, or a connection event.
+ * Returns false if there is none.
+ */
 static bool take_one(struct rn_live_target *t)
 {
 	struct rn_conform_line l = { .word = "poll" };
@@ -164,9 +165,10 @@ static void take_packets(struct rn_live_target *t, int fd, const struct rn_gid *
 		p = &t->packet[t->packets % RN_LIVE_QUEUE];
 		if (!rn_live_take(fd, to, p))
 			return;
-		/* The tester receives its own packets to the multicast group, too; they
-		 * are skipped. A datagram without payload is no packet of RoCEv2: devices
-		 * send one to find out whether the port of a silent peer is open.
+		/* Packets to the multicast group that the tester has sent itself are
+		 * skipped. So are datagrams without payload, which are not RoCEv2:
+		 * devices send them to find out whether the port of a silent peer is
+		 * open.
 		 */
 		if (is_ours(t->at, &p->flow.src) || p->len == 0 ||
 		    rn_live_cm_is_old(t, p))
@@ -184,8 +186,8 @@ static void take_all(struct rn_live_target *t)
 		take_packets(t, t->at->other_fd, &t->at->other);
 	if (t->at->group_fd >= 0)
 		take_packets(t, t->at->group_fd, &t->at->group);
-	/* The number of turns is limited, because a device that always has another
-	 * completion would keep the loop running for ever.
+	/* The number of iterations is limited, because a faulty device may always have
+	 * another completion.
 	 */
 	for (unsigned left = RN_LIVE_QUEUE; left > 0 && take_one(t); left--)
 		;
@@ -330,8 +332,8 @@ static int revive_qp(struct rn_live_target *t, const struct rn_scn_line *l)
 				 modify_qp, t);
 }
 
-/* Sends the agent a request that consists of @word, the number of the object that line @l
- * of the scenario is about, and @number. Returns 0 or -errno.
+/* Sends the agent a request that consists of @word, the number of the object of line @l,
+ * and @number. Returns 0 or -errno.
  */
 static int ask_of(struct rn_live_target *t, const char *word, const struct rn_scn_line *l,
 		  uint64_t number)
@@ -439,8 +441,8 @@ static int add_srq(struct rn_live_target *t, unsigned i)
 	return rc;
 }
 
-/* Adds to the request @l the properties with which QP @qp must be created, so that later
- * lines of the scenario can post their requests to the QP.
+/* Adds the properties of QP @qp to the request @l that creates it: those that later lines
+ * of the scenario need to post their requests to it.
  */
 static void name_needs(const struct rn_scenario *s, unsigned qp,
 		       struct rn_conform_line *l)
@@ -570,7 +572,7 @@ static void end_scenario(void *ctx)
 	make_queues(t, t->s, &cqes);
 	if (t->s->conns && !t->is_lost)
 		rn_live_cm_settle(t);
-	/* What came after the scenario is no part of its trace. */
+	/* Packets that came after the scenario do not belong to its trace. */
 	t->trace.used = used;
 	t->trace.text[used] = '\0';
 	t->names = NULL;
@@ -590,8 +592,8 @@ static bool is_skipped(void *ctx, const struct rn_scenario *s, char *why, size_t
 	return reason;
 }
 
-/* Waits until something arrives, or until @until. Waits for packets for at most 1 ms at a
- * time, because between the waits the agent must be asked for completions.
+/* Waits until something arrives, or until @until. Each wait for packets takes at most 1
+ * ms, because the agent must be asked for completions in between.
  */
 static void run_live_until(void *ctx, rn_ns until)
 {
@@ -659,7 +661,7 @@ static bool counter(void *ctx, enum rn_stat stat, uint64_t *value)
 }
 
 /* Called after a scenario. If the agent was lost during the scenario, writes to @what how
- * that happened, connects to a new process of the agent, and returns true.
+ * it was lost, connects to a new process of the agent, and returns true.
  */
 static bool was_lost(void *ctx, char *what, size_t what_len)
 {

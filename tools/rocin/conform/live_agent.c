@@ -16,10 +16,14 @@ rn_ns rn_conform_now(void)
 }
 
 /* ------------------------------------------------------------ requests to the agent */
-/* Notes that the request @word got no answer, or an invalid one. */
+/* Notes that the agent was lost: it has sent no answer to the request @word, or an
+ * invalid one.
+ */
 static void lose_agent(struct rn_live_target *t, const char *word, int rc)
 {
-	/* what the agent was doing; except for "begin", the word says it */
+	/* what the agent was doing, which the word of the request tells (except for
+	 * "begin")
+	 */
 	const char *doing = strcmp(word, "begin") == 0 ? "destroying the objects" : word;
 
 	t->is_lost = true;

@@ -2,10 +2,10 @@
 /* live_cm.c - the connections of a scenario on a live device: the program on the device
  * is the agent, which uses librdmacm.
  *
- * Connections outlive their scenario: a device that closes them sends DREQs, again and
- * again until they are answered, and remembers the peer in time-wait. So the peer has
- * other communication IDs in each run, and what a device sends about an earlier run is
- * answered here and not shown to the scenario.
+ * Connections outlive their scenario: a device that closes them repeats DREQs until they
+ * are answered, and remembers the peer in time-wait. So the peer uses other communication
+ * IDs in each run. This file answers messages of the device about earlier runs, and the
+ * scenario does not see them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,10 +15,11 @@
 #include "sim/scenario/describe.h"
 
 enum {
-	/* limit in ms for the answer that tells that a device has closed all connections
+	/* time in ms to wait for the answer which shows that the device has closed all
+	 * connections
 	 */
 	CLOSED_MS = 1000,
-	SERVICE_MASK = 0xffff, /* bits of a service ID that are the port number */
+	SERVICE_MASK = 0xffff, /* the bits of a service ID that contain the port number */
 };
 
 /* --------------------------------------------------------------- calls by the agent */
@@ -84,7 +85,7 @@ int rn_live_cm_call(struct rn_live_target *t, const struct rn_scn_line *l)
 							: begin_conn(t, l, "accept");
 	case RN_SCN_REJECT:
 		return refuse(t, l);
-	case RN_SCN_MRA: /* rdma_cm has asked for it already, see live_skips.c */
+	case RN_SCN_MRA: /* rdma_cm has already sent the MRA; see live_skips.c */
 		return 0;
 	default:
 		snprintf(line.word, sizeof(line.word), "%s", rn_scn_verb_name[l->verb]);
@@ -176,7 +177,7 @@ static const struct rn_cm_info *info(void *ctx, unsigned conn)
 	return &t->cm.info;
 }
 
-/* ----------------------------------------- messages that are not the scenario's */
+/* ----------------------------------- messages that do not belong to the scenario */
 /* Returns true if a device repeats a message of this kind until it is answered. */
 static bool is_repeated(uint8_t kind)
 {
@@ -194,8 +195,9 @@ void rn_live_cm_note(struct rn_live_target *t, const struct rn_scene_packet *p)
 		memcpy(cm->noted[cm->notes++ % RN_LIVE_CM_NOTES], mad, RN_MAD_LEN);
 }
 
-/* A device may ask for more time by an MRA, and may repeat a message as long as it has
- * not received the answer. The tester may be slow.
+/* Returns true if the scenario need not expect the message. A device may request more
+ * time by an MRA. It may also repeat a message until it has received the answer, if the
+ * tester is slow.
  */
 static bool is_spare(void *ctx, const struct rn_scene_packet *p)
 {
@@ -218,7 +220,7 @@ static void give(struct rn_scn_line *l, enum rn_scn_field f, uint64_t value)
 	l->region[f] = RN_SCN_ABSOLUTE;
 }
 
-/* Sends a DREQ or a DREP with the given IDs. */
+/* Sends a DREQ or DREP with the given communication IDs. */
 static void send_farewell(struct rn_live_target *t, uint8_t kind, uint64_t local,
 			  uint64_t remote, uint64_t tid)
 {
@@ -253,9 +255,9 @@ bool rn_live_cm_is_old(struct rn_live_target *t, const struct rn_scene_packet *p
 	return true;
 }
 
-/* Waits until the device has sent everything about the connections that the agent has
- * closed. A DREQ about no connection goes to the device, and its answer comes after all
- * that.
+/* Waits until the device has sent all messages about the connections that the agent has
+ * closed. For this, sends it a DREQ for a connection that does not exist: the answer
+ * comes after all of these messages.
  */
 void rn_live_cm_settle(struct rn_live_target *t)
 {

@@ -6,7 +6,7 @@
 #include "rocin/opcode.h"
 #include "rocin/queue_pair.h"
 
-/* Q_Key of all datagram services of rdma_cm. */
+/* the Q_Key that rdma_cm gives all datagram services */
 #define RDMACM_UDP_QKEY UINT64_C(0x01234567)
 
 uint64_t rn_live_cqes(const struct rn_scenario *s)
@@ -22,7 +22,8 @@ uint64_t rn_live_cqes(const struct rn_scenario *s)
 }
 
 /* ------------------------------------------------------------- scenarios to skip */
-/* These functions return the reason why a scenario cannot be run on this target, or NULL.
+/* Each of these functions returns the reason why a scenario cannot be run on this target,
+ * or NULL if it can.
  */
 
 static const char *why_not_address(const struct rn_live_side *side, bool ipv6)
@@ -95,8 +96,9 @@ static bool is_to(const struct rn_scn_line *l, uint64_t to)
 	return rn_scn_has(l, RN_F_TO) && l->value[RN_F_TO] == to;
 }
 
-/* Line @l of a scenario sends a packet with a request of the peer. Returns the abilities
- * (bits of enum rn_conform_can) that a device must have to execute the request.
+/* @l is a line of a scenario that sends a packet with a request of the peer. Returns the
+ * abilities (bits of enum rn_conform_can) that the device must have to execute this
+ * request.
  */
 static uint32_t packet_needs(const struct rn_scn_line *l)
 {
@@ -133,8 +135,8 @@ static uint32_t line_needs(const struct rn_scn_line *l)
 	return op ? op->ability : 0;
 }
 
-/* Returns the reason why a program with librdmacm cannot answer a lookup as the line
- * says, or NULL.
+/* Returns the reason why a program that uses librdmacm cannot send the answer of line @l
+ * to a lookup; NULL if it can.
  */
 static const char *why_not_answer(const struct rn_scn_line *l)
 {
@@ -148,9 +150,9 @@ static const char *why_not_answer(const struct rn_scn_line *l)
 	return NULL;
 }
 
-/* rdma_cm asks for patience by itself: when a REQ, or a REP, comes again, and always with
- * the same time. Returns true if line @l, a call `mra', asks for what it does anyway: it
- * comes directly after the event about the message.
+/* Returns true if rdma_cm itself sends the MRA that line @l (a call `mra') requests. It
+ * sends an MRA when a REQ or REP is repeated, always with the same time. So the line must
+ * come directly after the event about the message, and have that time.
  */
 static bool is_own_mra(const struct rn_scn_line *l)
 {
@@ -158,8 +160,8 @@ static bool is_own_mra(const struct rn_scn_line *l)
 	       rn_scn_get(l, RN_F_WAIT, RN_CM_MRA_TIMEOUT) == RN_CM_MRA_TIMEOUT;
 }
 
-/* Returns the reason why a program with librdmacm cannot make the call of line @l, or
- * NULL.
+/* Returns the reason why a program that uses librdmacm cannot make the call of line @l;
+ * NULL if it can.
  */
 static const char *why_not_cm_call(const struct rn_scn_line *l)
 {
@@ -195,7 +197,9 @@ static const char *why_not_cm_call(const struct rn_scn_line *l)
 	}
 }
 
-/* Returns the reason why the connections of the scenario cannot be made live, or NULL. */
+/* Returns the reason why a live device cannot make the connections of the scenario; NULL
+ * if it can.
+ */
 static const char *why_not_conns(const struct rn_scenario *s)
 {
 	bool calls = false;
@@ -205,7 +209,9 @@ static const char *why_not_conns(const struct rn_scenario *s)
 
 		if (l->verb == RN_SCN_CM_EVENT && l->name == RN_CM_EV_LAP)
 			return "librdmacm does not tell of alternate paths";
-		/* The tester has answered the device in earlier scenarios. */
+		/* In earlier scenarios, the device has already received answers from the
+		 * tester, so it knows this peer.
+		 */
 		if (l->verb == RN_SCN_CM_COUNT && l->name == RN_CM_STAT_UNPROVEN)
 			return "of a peer that the device has never heard of";
 		calls = calls || rn_scn_is_cm_call(l->verb);
@@ -219,8 +225,8 @@ static const char *why_not_conns(const struct rn_scenario *s)
 	return NULL;
 }
 
-/* Returns the reason why a program with verbs, or a socket, cannot execute the line; NULL
- * if it can.
+/* Returns the reason why neither a program that uses verbs nor a socket can execute the
+ * line; NULL if one of them can.
  */
 static const char *why_not_line(const struct rn_live_side *side,
 				const struct rn_scn_line *l)
@@ -261,8 +267,8 @@ static bool frees_bound(const struct rn_scenario *s)
 	return false;
 }
 
-/* Returns how long a scenario with connections takes if the device does all at the time
- * that the lines say; 0: it has no connections.
+/* Returns how long a scenario with connections takes if the device does everything at the
+ * time in the lines; 0: the scenario has no connections.
  */
 static rn_ns duration(const struct rn_scenario *s)
 {
@@ -280,9 +286,9 @@ static rn_ns duration(const struct rn_scenario *s)
 	return sum;
 }
 
-/* Returns true if the scenario expects an error that would not occur, because superfluous
- * attributes are its only cause. Programs set all attributes of RC for XRC QPs of both
- * kinds, and libibverbs drops those that do not apply.
+/* Returns true if the scenario expects an error that has only superfluous attributes as
+ * its cause. On a live device it does not occur: programs set all attributes of RC for
+ * both kinds of XRC QPs, and libibverbs removes those that do not apply.
  */
 static bool is_lenient(const struct rn_scenario *s, const struct rn_scn_line *l)
 {

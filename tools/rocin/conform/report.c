@@ -10,7 +10,7 @@
 
 #include "tools/rocin/common/html.h"
 
-/* Returns true if a scenario that passed names the rule. */
+/* Returns true if a scenario that has passed contains the name of this rule. */
 static bool covers_rule(const struct rn_conform *c, const char *rule)
 {
 	for (size_t i = 0; i < c->count; i++)
@@ -305,8 +305,8 @@ static void junit_case(FILE *to, const struct rn_conform_case *k)
 	fputs("    </testcase>\n", to);
 }
 
-/* Prints a JUnit test suite: the cases from @first on whose files are in the same folder.
- * Returns the index after the last of them.
+/* Prints a JUnit test suite: the cases, from @first on, whose files are in the folder of
+ * case @first. Returns the index after the last of them.
  */
 static size_t junit_suite(FILE *to, const struct rn_conform *c, size_t first)
 {

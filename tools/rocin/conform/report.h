@@ -18,9 +18,9 @@ struct rn_conform_case {
 	unsigned rules;
 	struct rn_scene_result result;
 	double seconds; /* duration of the run in seconds */
-	/* For a scenario that has failed: the signature of the failure; the deviation in
-	 * the profile that explains it, or RN_EXPECT_NONE; and the packets in both
-	 * directions (NULL in virtual time).
+	/* For a scenario that has failed: the signature of the failure; the index of the
+	 * deviation in the profile that explains it, or RN_EXPECT_NONE; and the trace of
+	 * the packets in both directions (NULL in virtual time).
 	 */
 	char signature[RN_CONFORM_SIGNATURE];
 	int deviation;
@@ -32,8 +32,8 @@ struct rn_live_target;
 struct rn_conform {
 	struct rn_conform_case *run;
 	/* Numbers of scenarios. @count: all that were run. Of these, @failed have failed
-	 * unexpectedly, @expected have failed as the profile says, @skipped were skipped,
-	 * and @slowly have passed only with slower timers.
+	 * unexpectedly, @expected have failed in a way that the profile lists, @skipped
+	 * were skipped, and @slowly have passed only with slower timers.
 	 */
 	size_t count, failed, expected, skipped, slowly;
 	double seconds;
@@ -72,8 +72,9 @@ bool rn_conform_is_finding(const struct rn_conform *c, size_t i, size_t *count);
  */
 void rn_conform_print_text(const struct rn_conform *c, FILE *to, bool all);
 
-/* Prints a line of the list of scenarios: name, rules and title, as text or as an element
- * of a JSON array, whose "]" is left to the caller. Returns 0, or -errno.
+/* Prints an element of the list of scenarios: name, rules and title. It is a line of
+ * text, or an element of a JSON array; the caller must print the "]" at the end. Returns
+ * 0 or -errno.
  */
 int rn_conform_print_listed(const struct rn_scenario *s, const char *name, bool is_first,
 			    bool as_json, FILE *to);

@@ -41,7 +41,9 @@ static void html_failure(FILE *to, const struct rn_conform *c,
 	fputs("</table>\n", to);
 	if (!k->trace)
 		return;
-	/* one line at a time, because rn_html_text() replaces newlines by '?' */
+	/* the lines are written one by one, because rn_html_text() would replace newlines
+	 * by '?'
+	 */
 	fputs("<pre>", to);
 	for (const char *at = k->trace; *at;) {
 		size_t len = strcspn(at, "\n");
@@ -131,7 +133,7 @@ static void markdown_case(FILE *to, const struct rn_conform_case *k)
 		fprintf(to, "\n```\n%s```\n", k->trace);
 }
 
-/* Prints the other scenarios that fail for the same reason as @first. */
+/* Prints the other scenarios that have failed for the same reason as case @first. */
 static void markdown_others(FILE *to, const struct rn_conform *c, size_t first)
 {
 	const struct rn_conform_case *like = &c->run[first];

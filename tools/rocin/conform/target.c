@@ -32,8 +32,8 @@ static bool set_int(int fd, int level, int name, int value)
 }
 
 /* ------------------------------------------------------------------ opening sockets */
-/* Returns the index of the interface that has this address. Returns 0 if none has, as is
- * the case for most of 127.0.0.0/8.
+/* Returns the index of the interface that has this address. Returns 0 if no interface has
+ * it, which is the case for most addresses in 127.0.0.0/8.
  */
 static uint32_t ifindex_of(const struct rn_gid *own)
 {
@@ -104,7 +104,7 @@ static int udp_socket(const struct rn_gid *gid, uint16_t port)
 }
 
 /* Opens a socket that receives packets to the multicast group @group, on the interface
- * that has the address @own. Returns the descriptor or -errno.
+ * with the address @own. Returns the descriptor or -errno.
  */
 static int group_socket(const struct rn_gid *group, const struct rn_gid *own)
 {
@@ -282,9 +282,10 @@ static void close_counters(struct rn_conform_stats *c)
 
 /* ------------------------------------------------- connecting to the target's agent */
 enum {
-	/* When the agent was lost, its process for this tester must end before it accepts
-	 * another connection, which takes at most two times 3 s. RECONNECT_S: time for
-	 * which the tester tries to connect. RECONNECT_MS: interval between two attempts.
+	/* When the agent was lost, its process for this tester must end before the agent
+	 * accepts another connection, which takes at most two times 3 s. RECONNECT_S:
+	 * time for which the tester tries to connect. RECONNECT_MS: interval between two
+	 * attempts.
 	 */
 	RECONNECT_S = 10,
 	RECONNECT_MS = 250,
@@ -488,8 +489,8 @@ static time_t now_s(void)
 	return t.tv_sec;
 }
 
-/* Called after reconnecting to the agent: greets its new process. Returns true if the
- * device has the same properties as before.
+/* Called after reconnecting to the agent: sends `hello' to its new process. Returns true
+ * if the device has the same properties as before.
  */
 static bool greets_again(struct rn_live_target *t)
 {
@@ -539,7 +540,7 @@ struct rn_live_target *rn_live_target_open(const struct rn_live_options *o)
 		t->side[i].fd = t->side[i].other_fd = t->side[i].group_fd = -1;
 	t->at = &t->side[0];
 	t->options = *o;
-	/* a number that earlier runs of this program hardly had */
+	/* a number that earlier runs of this program have probably not used */
 	t->run = (uint32_t)(rn_conform_now() >> 20) % RN_SCENE_RUNS;
 	rn_live_set_ops(t);
 	if (!connect_agent(t) && !say_hello(t) && !take_addresses(t, o))

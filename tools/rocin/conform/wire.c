@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.c - sends and receives the lines of text by which `rocin conform' and its agent,
- * on the host of the device under test, talk over TCP; see wire.h.
+/* wire.c - sends and receives the lines of text that `rocin conform' and its agent, on
+ * the host of the device under test, exchange over TCP; see wire.h.
  */
 #include "wire.h"
 

@@ -65,7 +65,7 @@ enum {
  * rn_conform_can; bit in ibv_device_attr_ex.device_cap_flags_ex; true if ibv_post_send()
  * accepts the operation, on devices of Rocin only; flag in
  * ibv_qp_init_attr_ex.send_ops_flags for the function ibv_wr_*() that posts it, if no
- * other function does, else 0; error text for a device that does not support it.
+ * other function posts it, otherwise 0; error text for a device that does not support it.
  */
 #define RN_CONFORM_OPERATIONS(X)                                                       \
 	X(FLUSH,        5, 38, true,  0,       "the agent cannot post a FLUSH there")  \
@@ -88,15 +88,15 @@ enum rn_conform_can {
 	RN_CONFORM_CAN_UNMAP =
 		/* pages are not pinned, so munmap() removes the memory of an MR */
 		1 << 9,
-	/* A QP that is attached to a multicast group receives what is sent to the group,
-	 * even if no program has joined the group by librdmacm.
+	/* A QP that is attached to a multicast group receives messages to the group even
+	 * if no program has joined the group by librdmacm.
 	 */
 	RN_CONFORM_CAN_HEAR_GROUP = 1 << 12,
 	/* The device is a Rocin device. */
 	RN_CONFORM_CAN_BE_OURS = 1 << 11,
-	/* An SRQ has the size that was asked for; it is not rounded up. */
+	/* An SRQ has exactly the requested size; the size is not rounded up. */
 	RN_CONFORM_CAN_EXACT_SRQ = 1 << 10,
-	/* librdmacm is there, and makes connections from and to the addresses of the
+	/* librdmacm exists, and makes connections from and to the addresses of the
 	 * device.
 	 */
 	RN_CONFORM_CAN_CONNECT = 1 << 13,
@@ -110,8 +110,8 @@ struct rn_conform_operation {
 	const char *why;
 };
 
-/* Returns what an agent must know about an operation that not every device supports, from
- * the table RN_CONFORM_OPERATIONS; NULL: every device supports @opcode.
+/* Returns the row of RN_CONFORM_OPERATIONS for an opcode, which tells how an agent posts
+ * the operation. Returns NULL if every device supports @opcode.
  */
 const struct rn_conform_operation *rn_conform_operation(uint64_t opcode);
 
@@ -123,7 +123,8 @@ enum rn_conform_qp {
 	RN_CONFORM_QP_RQ,
 	RN_CONFORM_QP_SRQ, /* 1: the QP uses the first SRQ; 0: it uses none */
 	RN_CONFORM_QP_XRCD,
-	RN_CONFORM_QP_INLINE, /* requested bytes of inline data */
+	/* number of bytes of inline data that the QP must support */
+	RN_CONFORM_QP_INLINE,
 	/* the QP must support requests that only ibv_wr_*() can post */
 	RN_CONFORM_QP_EX,
 	RN_CONFORM_QP_NUMBERS
@@ -166,7 +167,7 @@ enum rn_conform_wr {
 	RN_CONFORM_ADDRESS,
 	RN_CONFORM_LENGTH, /* length of the SGE in bytes; 0: there is no SGE */
 	RN_CONFORM_LKEY,
-	RN_CONFORM_SRQN, /* XRC: SRQ number at the peer */
+	RN_CONFORM_SRQN, /* for XRC: number of the SRQ at the peer */
 	/* destination of a UD request: 1: the multicast group; 0: the tester */
 	RN_CONFORM_TO,
 	RN_CONFORM_TO_QPN,
@@ -193,8 +194,8 @@ enum rn_conform_bind {
 /* Indices of the numbers in `connect' and `accept'. */
 enum rn_conform_conn {
 	RN_CONFORM_CONN,
-	/* `connect' only: UDP, the port number, and the host, 1: the other host, 0: the
-	 * tester
+	/* Only for `connect': 1 for a datagram service (UDP), the port number, and the
+	 * destination (1: the other host, 0: the tester)
 	 */
 	RN_CONFORM_CONN_UDP,
 	RN_CONFORM_CONN_PORT,
@@ -204,14 +205,16 @@ enum rn_conform_conn {
 	RN_CONFORM_CONN_DEPTH,
 	RN_CONFORM_CONN_RETRY,
 	RN_CONFORM_CONN_RNR_RETRY,
-	/* private data: 8 bytes, the first in the highest byte; 0: none */
+	/* private data: 8 bytes, the first of them in the highest byte; 0: no private
+	 * data
+	 */
 	RN_CONFORM_CONN_DATA,
 	RN_CONFORM_CONN_NUMBERS
 };
 
-/* Indices of the numbers in the answer to `told': the attributes with which a program
- * would set up its queue pair. For a datagram service there are only DEST and QKEY, for a
- * connection all others.
+/* Indices of the numbers in the answer to `told': the attributes that librdmacm reports
+ * to a program for setting up its queue pair. For a datagram service there are only DEST
+ * and QKEY, for a connection all others.
  */
 enum rn_conform_told {
 	RN_CONFORM_TOLD_DEST,
@@ -233,14 +236,15 @@ enum rn_conform_kind {
 	/* a completion: QUEUE WR QPN LENGTH IMM SOURCE STATUS OPCODE FLAGS */
 	RN_CONFORM_WC,
 	RN_CONFORM_COMP, /* a completion event: QUEUE */
-	/* An asynchronous event: QPN EVENT. In place of the QPN there is the SRQ number
-	 * if the event is about an SRQ, and 0 if it is about a CQ.
+	/* An asynchronous event: QPN EVENT. If the event is about an SRQ, the first
+	 * number is the SRQ number; if it is about a CQ, the first number is 0.
 	 */
 	RN_CONFORM_EVENT,
 	/* An event of librdmacm: CONN TYPE STATUS LENGTH DATA. TYPE is enum
 	 * rn_cm_event_type, STATUS a 32-bit number. CONN of a request: any number. LENGTH
-	 * is that of the private data, of which 8 bytes each are in a number, in memory
-	 * order; RN_CONFORM_HIDDEN: librdmacm does not tell it.
+	 * is the length of the private data, or RN_CONFORM_HIDDEN if librdmacm does not
+	 * report it. Each number of DATA has 8 bytes of the private data, in memory
+	 * order.
 	 */
 	RN_CONFORM_CM_EVENT,
 };
@@ -269,8 +273,8 @@ struct rn_conform_wire {
 	char buf[RN_CONFORM_LINE];
 };
 
-/* Sends a line to the other end. Returns 0 or -errno. The call may block, but hardly ever
- * does, because lines are short.
+/* Sends a line to the other end. Returns 0 or -errno. The call may block, but rarely does
+ * so, because lines are short.
  */
 int rn_conform_send(struct rn_conform_wire *w, const struct rn_conform_line *l);
 

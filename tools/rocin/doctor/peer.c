@@ -92,8 +92,7 @@ static int find_refusal(const struct addrinfo *to)
 	return err;
 }
 
-/* ------------------------------------------------------- questions to the peer's rocind
- */
+/* ----------------------------------------------------- questions to the peer's rocind */
 /* The local device from which questions are sent to the peer's rocind, and the sockets of
  * the slot that this process has taken.
  */
@@ -272,8 +271,7 @@ static void ask(struct asker *a, struct rn_question *q)
 	}
 }
 
-/* ---------------------------------------------------------------- reports of the answers
- */
+/* ------------------------------------------------------------- reports of the answers */
 static void report_silence(struct doctor *d, const struct rn_question *q)
 {
 	if (q->is_damaged)

@@ -16,7 +16,7 @@
 
 /* -------------------------------------------------------- packets other than RoCEv2 */
 /* Classes of packets that are not RoCEv2, which `rocin dump' counts. If it finds no
- * RoCEv2 packet, it prints these counts..
+ * RoCEv2 packet, it prints these counts.
  */
 
 enum rn_dump_other {

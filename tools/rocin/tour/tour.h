@@ -2,10 +2,12 @@
 /* tour.h - declarations shared by the files of `rocin tour`. A stop is a step of the
  * tour: a program that is run, its explanation, and its result.
  *
- * stops.c the stops: texts, settings, and claims about a run run.c runs the program of a
- * stop with its own rocind and addresses result.c the result of a run: packets, TLPs,
- * completions, memory page.c shows a run as text or JSON walk.c visits one stop after the
- * other, and asks for keys between them cmd_tour.c the command line
+ * stops.c	the stops: texts, settings, and claims about a run
+ * run.c	runs the program of a stop with its own rocind and addresses
+ * result.c	the result of a run: packets, TLPs, completions, memory
+ * page.c	shows a run as text or JSON
+ * walk.c	visits one stop after the other, and asks for keys between them
+ * cmd_tour.c	the command line
  *
  * Threads: one.
  */

@@ -24,8 +24,8 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 	return mtu;
 }
 
-/* Returns the address vector for packets to @to: the tester, the other host or the
- * multicast group.
+/* Returns the address vector for packets to @to, which is the tester, the other host or
+ * the multicast group.
  */
 static struct ibv_ah_attr path_of(const struct rn_agent *a, const union ibv_gid *to)
 {
@@ -170,9 +170,9 @@ static uint64_t srq_number(const struct rn_agent *a, const struct ibv_srq *srq)
 	return 0;
 }
 
-/* Returns true if the event is about an object of the scenario, and sets *@number to what
- * the tester knows about the object: a QPN, an SRQ number, or 0 for a CQ. Returns false
- * for an event of the port or of the device.
+/* Returns true if the event is about an object of the scenario, and sets *@number to the
+ * number by which the tester knows the object: a QPN, an SRQ number, or 0 for a CQ.
+ * Returns false for an event of the port or of the device.
  */
 static bool is_of_scenario(const struct rn_agent *a, const struct ibv_async_event *ev,
 			   uint64_t *number)
@@ -326,7 +326,7 @@ static int post_send(struct rn_agent *a, struct rn_conform_line *l)
 		wr.invalidate_rkey = (uint32_t)n[RN_CONFORM_IMM];
 	else
 		wr.imm_data = htonl((uint32_t)n[RN_CONFORM_IMM]);
-	/* The SGE of a FLUSH has only a length. */
+	/* A FLUSH needs an SGE for its length, which is all that the SGE contains. */
 	if (n[RN_CONFORM_OPCODE] == RN_WR_FLUSH)
 		wr.num_sge = 1;
 	return ibv_post_send(a->qp[n[0]].qp, &wr, &bad);
@@ -374,8 +374,8 @@ static int post_bind(struct rn_agent *a, struct rn_conform_line *l)
 /* -------------------------------------------- the device, and answers to the tester */
 enum {
 	GIDS = 256, /* maximum number of GID table entries that are examined */
-	/* Vendor ID of Rocin. Devices of Rocin are tested in more ways, because they
-	 * accept FLUSH in ibv_post_send() and do not pin pages.
+	/* Vendor ID of Rocin. Some tests are possible only on devices of Rocin, because
+	 * these accept FLUSH in ibv_post_send() and do not pin pages.
 	 */
 	OUR_VENDOR = 0x524f43,
 };
@@ -393,8 +393,8 @@ static bool is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* Uses the GID with index @wanted for its address family, and for the other family the
- * first RoCE v2 GID that is not link-local.
+/* Uses the GID with index @wanted for its own address family. For the other family, uses
+ * the first RoCEv2 GID that is not link-local.
  */
 static int choose_gids(struct rn_agent *a, uint8_t wanted)
 {
@@ -570,7 +570,7 @@ static int arm(struct rn_agent *a, struct rn_conform_line *l)
 	return ibv_req_notify_cq(a->cq[l->n[0]], l->n[1] != 0);
 }
 
-/* Returns the row of a word, or NULL. */
+/* Returns the row of the table for the request @word, or NULL. */
 static const struct rn_agent_word *find_word(const struct rn_agent_word *w,
 					     const char *word)
 {

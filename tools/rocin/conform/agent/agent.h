@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent.h - rocin-conform-agent: executes the requests of a tester on a device, by public
- * verbs. It runs one scenario at a time.
+/* agent.h - rocin-conform-agent: executes the requests of a tester on a device, by verbs
+ * calls. It runs one scenario at a time.
  */
 #ifndef RN_AGENT_H
 #define RN_AGENT_H
@@ -16,7 +16,8 @@ enum {
 	RN_AGENT_XRCDS = 8,
 	RN_AGENT_MR_MAX = 1 << 24, /* maximum size of a memory region in bytes */
 	RN_AGENT_GID_NONE = -1,
-	RN_AGENT_REQUESTS = 16, /* requests that the tester has not taken yet */
+	/* maximum number of connection requests that the tester has not taken yet */
+	RN_AGENT_REQUESTS = 16,
 };
 
 /* A memory region with its memory, or a memory window. */
@@ -36,7 +37,7 @@ struct rn_agent_qp {
 
 struct rn_agent_srq {
 	struct ibv_srq *srq;
-	uint32_t number; /* XRC SRQ: its number in packets; otherwise any number */
+	uint32_t number; /* for an XRC SRQ: its number in packets; otherwise not used */
 };
 
 /* Address handles of one PD: to the tester, and to the multicast group. */
@@ -46,17 +47,21 @@ struct rn_agent_ah {
 
 /* A connection of the scenario, or a lookup of a datagram service. */
 struct rn_agent_conn {
-	struct rdma_cm_id *id;		    /* NULL: the program does not have it */
-	struct rdma_event_channel *channel; /* of an id that connects; else NULL */
-	uint32_t qpn, qkey; /* those of the datagram service that was looked up */
+	/* id of librdmacm; NULL: there is no connection with this index */
+	struct rdma_cm_id *id;
+	/* event channel of an id that connects; otherwise NULL */
+	struct rdma_event_channel *channel;
+	uint32_t qpn, qkey; /* QPN and Q_Key of the datagram service that was looked up */
 };
 
 struct rn_agent_cm {
-	const struct rn_agent_rdmacm *lib;  /* NULL: makes no connections */
-	struct rdma_event_channel *channel; /* of listeners and requests */
+	/* functions of librdmacm; NULL: no connections can be made */
+	const struct rn_agent_rdmacm *lib;
+	/* event channel of listeners and connection requests */
+	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listener[RN_SCN_CONNS];
 	struct rn_agent_conn conn[RN_SCN_CONNS];
-	/* ids of requests that the tester has not taken, the oldest first */
+	/* ids of connection requests that the tester has not taken, the oldest first */
 	struct rdma_cm_id *request[RN_AGENT_REQUESTS];
 	unsigned requests;
 };
@@ -65,7 +70,8 @@ struct rn_agent {
 	struct ibv_context *ctx;
 	/* GID table indices for IPv4 and IPv6; RN_AGENT_GID_NONE: no GID */
 	int gid_index[2];
-	union ibv_gid gid[2]; /* GIDs of these entries; all zero if there is none */
+	/* the GIDs with these indices; all bytes are 0 if there is none */
+	union ibv_gid gid[2];
 	/* bit set of enum rn_conform_can: abilities of the device */
 	uint32_t can;
 
@@ -92,9 +98,9 @@ int rn_agent_open(struct rn_agent *a, const char *name, uint8_t gid_index);
 /* Closes the device. */
 void rn_agent_close(struct rn_agent *a);
 
-/* Tries which of the abilities @claimed the device really has, and returns those: drivers
- * and the kernel refuse some operations although the capabilities of the device include
- * them. Adds the abilities that depend on the limits of the device.
+/* Tests which of the abilities @claimed the device really has, and returns these: drivers
+ * and the kernel refuse some operations that are in the capability flags of the device.
+ * Adds the abilities that depend on the limits of the device.
  */
 uint32_t rn_agent_try(struct rn_agent *a, uint32_t claimed);
 
@@ -116,8 +122,8 @@ int rn_agent_add_qp(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l);
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l);
 
-/* Loads librdmacm and tries whether it makes connections of this device. If not, returns
- * false, and no connections can be made.
+/* Loads librdmacm, and tests whether it can make connections with this device. Returns
+ * false if it cannot.
  */
 bool rn_agent_cm_open(struct rn_agent *a);
 
@@ -128,15 +134,15 @@ void rn_agent_cm_close(struct rn_agent *a);
 /* Writes the next event of a connection to @l. Returns false if there is none. */
 bool rn_agent_cm_poll(struct rn_agent *a, struct rn_conform_line *l);
 
-/* A request of wire.h. @run executes it and returns 0 or an errno, and writes the answer
- * to @l.
+/* A request of wire.h. @run executes the request, writes the answer to @l, and returns 0
+ * or an errno value.
  */
 struct rn_agent_word {
 	const char *word;
 	int (*run)(struct rn_agent *a, struct rn_conform_line *l);
 };
 
-/* The requests about connections; the last row is empty. */
+/* The table of the requests about connections; its last row is empty. */
 extern const struct rn_agent_word rn_agent_cm_words[];
 
 /* Returns the index in gid_index for the address family of @gid. */

@@ -23,7 +23,7 @@
 
 enum {
 	EXIT_NO_DEVICE = 2,
-	/* Time in ms that a process gets to release its objects after its tester has
+	/* Time in ms that a process has for destroying its objects after its tester has
 	 * disconnected.
 	 */
 	GRACE_MS = 3000,
@@ -115,8 +115,8 @@ static int ask_address(const struct agent_args *args, union ibv_gid *gid)
 		       : -ENODEV;
 }
 
-/* Opens the listening socket, on the address that the user has given or, if there is
- * none, on that of @gid. Returns the descriptor, or -errno after an error message.
+/* Opens the listening socket, on the address that the user has given or, without one, on
+ * the address @gid. Returns the descriptor, or -errno after an error message.
  */
 static int open_listener(const struct agent_args *args, const union ibv_gid *gid)
 {
@@ -170,9 +170,9 @@ static int serve_tester(const struct agent_args *args, int fd, pid_t parent)
 }
 
 /* Waits until the process that serves a tester has ended. If the tester disconnects
- * first, the process gets GRACE_MS to release its objects; then it must be hanging in a
- * call, so it is killed. If the call hangs in the kernel, the process remains, but the
- * next tester gets another one.
+ * first, the process gets GRACE_MS to release its objects; if it still runs then, one of
+ * its calls must be hanging, so it is killed. If the call hangs in the kernel, the
+ * process remains, but the next tester gets another process.
  */
 static void wait_for_end(pid_t pid, int fd)
 {

@@ -56,8 +56,8 @@ int rn_agent_add_mr(struct rn_agent *a, struct rn_conform_line *l)
 		va = l->n[2] & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->buf;
 	m->va = va;
 	m->mr = ibv_reg_mr_iova(pd, m->buf, len, va, (unsigned)l->n[2]);
-	/* counted even if the registration has failed, because the tester counts it as
-	 * well
+	/* the MR is counted even if its registration has failed, because the tester
+	 * counts it, too
 	 */
 	a->mrs++;
 	if (!m->mr)
@@ -108,8 +108,8 @@ int rn_agent_dereg(struct rn_agent *a, struct rn_conform_line *l)
 	return 0;
 }
 
-/* Unmaps the memory of an MR without deregistering it. An inaccessible mapping takes the
- * place of the memory, so that nothing else can be mapped there.
+/* Unmaps the memory of an MR without deregistering it. An inaccessible mapping replaces
+ * the memory, so that no other memory can be mapped to its addresses.
  */
 int rn_agent_unmap(struct rn_agent *a, struct rn_conform_line *l)
 {
@@ -170,8 +170,8 @@ int rn_agent_add_srq(struct rn_agent *a, struct rn_conform_line *l)
 }
 
 /* ---------------------------------------------------------------- queue pairs */
-/* Returns the send_ops_flags of the functions ibv_wr_*() by which this agent posts the
- * requests that ibv_post_send() does not accept.
+/* Returns the flags for ibv_qp_init_attr_ex.send_ops_flags: those of the functions
+ * ibv_wr_*() by which this agent posts requests that ibv_post_send() does not accept.
  */
 static uint64_t calls(void)
 {
@@ -185,8 +185,8 @@ static uint64_t calls(void)
 	return flags;
 }
 
-/* Creates a QP by ibv_create_qp_ex(). Two kinds need that: XRC receive QPs, and QPs for
- * ibv_wr_*().
+/* Creates a QP by ibv_create_qp_ex(), which is needed for XRC receive QPs and for QPs
+ * that are used by ibv_wr_*().
  */
 static struct ibv_qp *make_qp_ex(struct rn_agent *a, const struct ibv_qp_init_attr *from,
 				 struct ibv_pd *pd, struct ibv_xrcd *xrcd)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent_rdmacm.h - the functions of librdmacm that the agent calls. The library is loaded
- * when the agent opens its device, so that the agent runs where it is not installed, too.
+/* agent_rdmacm.h - the functions of librdmacm that the agent calls. The agent loads the
+ * library when it opens its device, so that it also runs on hosts without the library.
  */
 #ifndef RN_AGENT_RDMACM_H
 #define RN_AGENT_RDMACM_H
@@ -8,7 +8,7 @@
 #include <rdma/rdma_cma.h>
 
 /* clang-format off */
-/* Arguments of X: name without `rdma_'. */
+/* Calls X(name) for each function; the name is without `rdma_'. */
 #define RN_AGENT_RDMACM(X)                                                            \
 	X(create_event_channel) X(destroy_event_channel) X(create_id) X(destroy_id)   \
 	X(bind_addr) X(listen) X(resolve_addr) X(resolve_route) X(connect) X(accept)  \
@@ -22,8 +22,8 @@ struct rn_agent_rdmacm {
 #undef X
 };
 
-/* Loads librdmacm. Returns its functions, or NULL if it is not there or lacks one of
- * them. Threads: one at a time.
+/* Loads librdmacm. Returns its functions, or NULL if the library does not exist or lacks
+ * one of them. Threads: one at a time.
  */
 const struct rn_agent_rdmacm *rn_agent_rdmacm(void);
 

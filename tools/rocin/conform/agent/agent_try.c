@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* agent_try.c - tries operations that the capabilities of a device include, because the
- * kernel and the driver do not always accept them: Linux, for instance, lets no RoCE
- * device use alternate paths.
+/* agent_try.c - tests operations that are in the capability flags of a device, because
+ * the kernel or the driver may refuse them nevertheless. For instance, Linux permits no
+ * alternate paths on RoCE devices.
  */
 #include <fcntl.h>
 
@@ -16,11 +16,11 @@ struct trial {
 };
 
 enum {
-	/* Number of WQEs of an SRQ that is tried. It is not near a power of two, so a
-	 * device that rounds the size up is noticed.
+	/* Number of WQEs of the SRQ that is created as a test. It is far from a power of
+	 * two, so that the test notices if the device rounds the size up.
 	 */
 	ODD_WQES = 5,
-	QPN = 2, /* QPN of a peer that is never sent to */
+	QPN = 2, /* QPN of a peer to which no packet is sent */
 };
 
 static struct ibv_qp *make_qp(const struct trial *t, enum ibv_qp_type type)
@@ -45,7 +45,9 @@ static bool try_srq(const struct trial *t, bool exact)
 
 	if (!srq)
 		return false;
-	/* Some devices report the requested size although the SRQ is larger. */
+	/* Some devices report the requested size although the SRQ is larger: an SRQ limit
+	 * beyond the requested size is then accepted.
+	 */
 	rounded = init.attr.max_wr != ODD_WQES ||
 		  (exact && !ibv_modify_srq(srq, &beyond, IBV_SRQ_LIMIT));
 	ibv_destroy_srq(srq);

@@ -2,11 +2,13 @@
 /* live.h - declarations shared by the files of rocin-litmus, which runs litmus tests by
  * calls of libibverbs.
  *
- * main.c requests and responses, processes place.c layout of locations in memory; tests
- * that cannot run on devices device.c devices, memory, queue pairs, the simulated PCIe
- * layer player.c a thread of the test, its work requests, its DMA engines bell.c
- * doorbells and send queues that the test writes itself rounds.c all runs of a test,
- * counting of final states witness.c the steps of one run
+ * main.c	requests and responses, processes
+ * place.c	layout of locations in memory; tests that cannot run on devices
+ * device.c	devices, memory, queue pairs, the simulated PCIe layer
+ * player.c	a thread of the test, its work requests, its DMA engines
+ * bell.c	doorbells and send queues that the test writes itself
+ * rounds.c	all runs of a test, counting of final states
+ * witness.c	the steps of one run
  *
  * A thread of the process executes each thread of a test, and an ibverbs device stands
  * for each NIC of a node. Either one process runs all nodes, or each node has a process
@@ -228,7 +230,7 @@ struct rn_live_shared {
 	int64_t final[RN_LITMUS_LOCATIONS];
 	/* The first failure of any worker (process): the worker that fails first sets
 	 * @has_failed, so that no other worker writes @why. It writes the text @why, and
-	 * then sets @failed..
+	 * then sets @failed.
 	 */
 	atomic_flag has_failed;
 	_Atomic bool failed;

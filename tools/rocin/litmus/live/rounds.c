@@ -2,14 +2,18 @@
 /* rounds.c - all runs of a test. These are the steps that each worker takes in a run. A
  * line with ---- is a barrier; it names those that wait at it.
  *
- * reset the memory of the own nodes, post receives; lead: choose seed and deadline ----
- * all ---- threads begin ---- all ---- threads have ended or given up all doorbells have
- * been served; messages that wait for a receive of the program get one every QP sends one
- * more message; when these have arrived and the hierarchy is
+ * reset the memory of the own nodes, post receives; lead: choose seed and deadline
+ * ---- all ----	threads begin
+ * ---- all ----	threads have ended or given up
+ * all doorbells have been served; messages that wait for a receive of the program get one
+ * every QP sends one more message; when these have arrived and the hierarchy is
  * 	drained, no message of the test is on its way. On UC they are repeated until
  * 	all workers have received theirs
- * ---- workers ---- copy the final state of the own nodes to the shared memory ----
- * workers ---- lead: count the final state ---- workers ----
+ * ---- workers ----
+ * copy the final state of the own nodes to the shared memory
+ * ---- workers ----
+ * lead: count the final state
+ * ---- workers ----
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -130,8 +134,7 @@ static int end_kernels(struct rn_live *l, struct rn_live_player *players)
 	return 0;
 }
 
-/* ---- Receives that threads of the test post, and receives for messages at the end ----
- */
+/* ---- Receives that threads of the test post, and those at the end of a run ---- */
 
 static bool is_fed(const struct rn_live *l, unsigned qp)
 {
