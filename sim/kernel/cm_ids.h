@@ -45,8 +45,8 @@ int rnk_cm_ids_get_event(uint64_t channel, void *out, size_t out_len);
 
 /**
  * rnk_cm_ids_end() - Destroy an id, or leave a group, after rocind has ended
- * @life:	What the board showed about the id before the command was sent to rocind,
- *which may have executed it before it ended; NULL: nothing
+ * @life:	What the board showed about the id before the command was sent to
+ *		rocind, which may have executed it before it ended; NULL: nothing
  * @out:	Out: struct rdma_ucm_destroy_id_resp; @out_len bytes
  *
  * Return: 0, -ENOSPC (@out_len is too small), -ENODEV (there is no such id or group).

@@ -75,12 +75,12 @@ static uint64_t sum_of(const uint8_t *p, uint32_t len)
  * @sll:	16-byte header of Linux cooked mode, which has the direction of the packet
  * @packet:	IP header and what follows
  * @len:	Bytes of @packet
- * @number:	Out: the variable in which the caller may store a number for a packet that
- *was captured by its sender (0 at first). For the copy, it is the same variable. NULL if
- *the packet has no such variable
+ * @number:	Out: the variable in which the caller may store a number for a packet
+ *		that its sender has captured (0 at first). For the copy, it is the same
+ *		variable. NULL if the packet has no such variable
  *
  * Each packet of a sender matches one copy. If another packet has overwritten the entry
- *of the sender's packet, the function does not recognise the copy, so the copy is shown.
+ * of the sender's packet, the function does not recognise the copy, so the copy is shown.
  */
 static bool is_copy_of_sent(struct copies *c, const uint8_t *sll, const uint8_t *packet,
 			    uint32_t len, uint64_t **number)
