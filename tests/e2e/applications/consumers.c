@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* consumers.c - what UCX, libfabric, NCCL, Open MPI and perftest look at before they use
- * a device, each as a check of its own.
+/* consumers.c - checks the properties of the device that UCX, libfabric, NCCL, Open MPI
+ * and perftest examine before they use a device.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ static void read_line(const char *path, char *text, int len)
 	fclose(f);
 }
 
-/* All: an active Ethernet port with GIDs. */
+/* All of these programs need an active Ethernet port with GIDs. */
 static void the_port_is_active(const struct loop *l)
 {
 	struct ibv_port_attr port;
@@ -46,7 +46,7 @@ static void the_device_node_is_one(const struct loop *l)
 	EXPECT(!stat(path, &st) && S_ISCHR(st.st_mode) && !access(path, R_OK | W_OK));
 }
 
-/* UCX and pyverbs: type and interface of each GID, from files. */
+/* UCX and pyverbs read the type and the interface of each GID from files. */
 static void gids_have_a_type_and_an_interface(const struct loop *l)
 {
 	const char *dev = ibv_get_device_name(l->ctx->device);
@@ -76,7 +76,7 @@ static void gids_have_a_type_and_an_interface(const struct loop *l)
 	EXPECT(seen > 0);
 }
 
-/* UCX aborts by an assertion when a QP says that it has no scatter entries. */
+/* UCX aborts if the attributes of a QP say that it has no scatter entries. */
 static void a_qp_tells_its_real_limits(const struct loop *l)
 {
 	struct ibv_qp_init_attr init;
@@ -89,7 +89,9 @@ static void a_qp_tells_its_real_limits(const struct loop *l)
 	EXPECT(attr.cap.max_inline_data >= 32);
 }
 
-/* UCX waits on them with epoll. */
+/* UCX makes the descriptors of completions and events non-blocking, and waits for them by
+ * epoll.
+ */
 static void descriptors_can_be_nonblocking(const struct loop *l)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(l->ctx);
@@ -106,19 +108,19 @@ static void descriptors_can_be_nonblocking(const struct loop *l)
 	EXPECT(!ibv_destroy_comp_channel(channel));
 }
 
-/* UCX offers 64-bit atomics only then. */
+/* UCX offers 64-bit atomics only if the device reports these attributes. */
 static void atomics_are_atomic(const struct loop *l)
 {
 	struct ibv_device_attr attr;
 
 	EXPECT(!ibv_query_device(l->ctx, &attr));
-	/* UCX 1.13 uses no atomics of a device that says IBV_ATOMIC_GLOB. */
+	/* UCX 1.13 does not use the atomics of a device that reports IBV_ATOMIC_GLOB. */
 	EXPECT(attr.atomic_cap == IBV_ATOMIC_HCA);
 	EXPECT(attr.max_qp_rd_atom > 0 && attr.max_qp_init_rd_atom > 0);
 	EXPECT(attr.max_srq > 0 && attr.max_srq_wr > 0 && attr.max_cqe > 0);
 }
 
-/* libfabric doubles the wish for inline data until a QP is refused. */
+/* libfabric doubles the requested size of inline data until ibv_create_qp() fails. */
 static void too_much_inline_data_is_refused(const struct loop *l)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
@@ -135,7 +137,7 @@ static void too_much_inline_data_is_refused(const struct loop *l)
 	EXPECT(errno == EINVAL && attr.cap.max_inline_data > 32);
 }
 
-/* NCCL finds its verbs by version in a library that it opens itself. */
+/* NCCL opens libibverbs by dlopen(), and finds its functions by dlvsym(). */
 static void verbs_are_found_by_version(const struct loop *l)
 {
 	static const char *const names[] = {
@@ -149,7 +151,8 @@ static void verbs_are_found_by_version(const struct loop *l)
 	};
 	void *lib = dlopen("libibverbs.so.1", RTLD_NOW);
 	int (*query_port)(struct ibv_context *, uint8_t, void *);
-	struct ibv_port_attr port; /* more than the function of that version writes */
+	/* larger than the structure that the function of this version writes */
+	struct ibv_port_attr port;
 
 	EXPECT(lib);
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -162,7 +165,7 @@ static void verbs_are_found_by_version(const struct loop *l)
 	dlclose(lib);
 }
 
-/* NCCL resolves it to find the next GPU, and writes into the text. */
+/* NCCL resolves this link to find the nearest GPU, and changes the text that it gets. */
 static void the_parent_device_has_a_path(const struct loop *l)
 {
 	char path[PATH_MAX], real[PATH_MAX];
@@ -172,8 +175,8 @@ static void the_parent_device_has_a_path(const struct loop *l)
 	EXPECT(realpath(path, real) && strlen(real) > 4);
 }
 
-/* NCCL registers descriptor -1 to find out whether memory of GPUs can be registered: that
- * of real ones cannot.
+/* NCCL registers descriptor -1 to find out whether GPU memory can be registered as a
+ * DMA-BUF. Memory of real GPUs cannot be registered with this device.
  */
 static void dma_bufs_of_real_gpus_are_not_supported(const struct loop *l)
 {
@@ -182,7 +185,7 @@ static void dma_bufs_of_real_gpus_are_not_supported(const struct loop *l)
 	EXPECT(errno == EOPNOTSUPP);
 }
 
-/* librdmacm keeps them in one byte. */
+/* librdmacm stores these numbers in one byte. */
 static void outstanding_reads_fit_in_a_byte(const struct loop *l)
 {
 	struct ibv_device_attr attr;

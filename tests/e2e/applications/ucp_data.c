@@ -3,9 +3,10 @@
  *
  * usage: ucp_data a|b SOCKET
  *
- * a and b meet at a UNIX socket and swap worker addresses and keys there. Then, for each
- * size: tagged messages there and back, put, get; after that atomics. The bytes of a
- * message follow from its number, so that a lost or mixed up one is seen.
+ * a and b exchange worker addresses and keys over a UNIX socket. For each size, they
+ * exchange tagged messages in both directions, and then use put and get; at the end,
+ * atomics. The bytes of a message follow from its number, so that lost and mixed-up
+ * messages are noticed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -33,13 +34,13 @@ struct side {
 	ucp_worker_h worker;
 	ucp_ep_h ep;
 	ucp_mem_h mem;
-	uint8_t *region; /* the peer puts into it and gets from it */
-	uint8_t *buf;	 /* REGION_LEN, of this side alone */
-	ucp_rkey_h rkey; /* of the peer's region */
-	uint64_t remote; /* where that is */
+	uint8_t *region; /* memory that the peer writes by put and reads by get */
+	uint8_t *buf;	 /* REGION_LEN bytes, which only this side uses */
+	ucp_rkey_h rkey; /* key of the peer's region */
+	uint64_t remote; /* address of the peer's region */
 };
 
-/* ------------------------------------------------------------------ where they meet */
+/* ------------------------------------------------------------------ the UNIX socket */
 static int meet(const char *path, bool listens)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -67,7 +68,9 @@ static void tell(const struct side *s, const void *p, size_t len)
 	EXPECT(write(s->meet, p, len) == (ssize_t)len);
 }
 
-/* While it waits for a word of the peer, it serves the peer's requests. */
+/* Receives bytes from the socket. While it waits for them, it processes requests of the
+ * peer.
+ */
 static void hear_bytes(const struct side *s, void *p, size_t len)
 {
 	struct pollfd fd = { .fd = s->meet, .events = POLLIN };
@@ -244,7 +247,8 @@ static void exchange(const struct side *s, bool active, uint32_t message, uint32
 		       ucp_put_nbx(s->ep, s->buf, len, s->remote + 64, s->rkey, &plain));
 		flush(s);
 		in_step(s);
-		in_step(s); /* b has checked it and left message + 3 there */
+		/* b has checked the message and has left message + 3 in its region */
+		in_step(s);
 		memset(s->buf, 0, len);
 		finish(s,
 		       ucp_get_nbx(s->ep, s->buf, len, s->remote + 64, s->rkey, &plain));
@@ -281,7 +285,9 @@ static void count_together(const struct side *s, bool active)
 	if (active) {
 		for (uint64_t i = 0; i < ATOMICS; i++)
 			EXPECT(atomic(s, UCP_ATOMIC_OP_ADD, 3, 0) == 1000 + 3 * i);
-		/* The operand is what the word must be, the reply buffer the new one. */
+		/* The operand is the expected value of the word, the reply buffer has the
+		 * new value.
+		 */
 		word = 1000 + 3 * ATOMICS;
 		EXPECT(atomic(s, UCP_ATOMIC_OP_CSWAP, word, 77) == word);
 		EXPECT(atomic(s, UCP_ATOMIC_OP_CSWAP, word, 88) == 77);

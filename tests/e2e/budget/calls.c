@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* calls.c - makes the calls of the data path whose instructions are counted: valgrind
- * counts what counted() does, and nothing else. So whatever the machine does, and how
- * long the peer takes, changes nothing: there is no waiting in what is counted.
+/* calls.c - makes calls of the data path whose instructions valgrind counts. It counts
+ * only those within counted(), which never waits. So neither the load of the machine nor
+ * the speed of the peer changes the numbers.
  *
  * usage: calls peer SOCKET | calls WHAT SOCKET ROUNDS
  *
@@ -27,17 +27,20 @@
 enum {
 	LEN = 64,
 	BURST = 64,
-	EMPTY = 256,	/* polls of a round */
-	WARM_UP = 4096, /* polls before the first round, so that the program polls
-			   steadily */
+	EMPTY = 256, /* number of polls in a round */
+	/* number of polls before the first round, after which the device treats the
+	 * program as one that polls all the time
+	 */
+	WARM_UP = 4096,
 	WARM_UP_SENDS = 8,
-	LEASE = 64,    /* polls after which the program receives by itself */
-	SEND = 's',    /* asks the peer to send a burst */
-	RECEIVE = 'r', /* asks the peer to receive a burst */
-	ONE = '1',     /* asks the peer to receive one message */
+	/* number of polls after which the program's own polls receive packets */
+	LEASE = 64,
+	SEND = 's',    /* request to the peer: send a burst */
+	RECEIVE = 'r', /* request to the peer: receive a burst */
+	ONE = '1',     /* request to the peer: receive one message */
 };
 
-/* ns; a peer that has answered has nothing to do any more after so long */
+/* Time in ns after which a peer that has answered has nothing more to do. */
 #define SETTLED 2000000
 
 struct end {
@@ -99,7 +102,7 @@ static void post_receives(struct end *e, unsigned count)
 		EXPECT(!ibv_post_recv(e->qp, &wr, &bad));
 }
 
-/* Posts @count SENDs one by one, of which the last is signaled. */
+/* Posts @count SENDs one by one. Only the last one is signaled. */
 static void post_sends(struct end *e, unsigned count)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)e->buf, .length = LEN };
@@ -147,9 +150,11 @@ static void serve(struct end *e)
 		unsigned count = asked == ONE ? 1 : BURST;
 
 		if (asked == SEND) {
-			poll_in_vain(e, LEASE); /* so that it gathers its posts */
+			/* so that it collects its posts into a burst */
+			poll_in_vain(e, LEASE);
 			post_sends(e, BURST);
-			/* The posts leave with a poll, which the other end may wait for.
+			/* A poll sends the posts that were collected. The other end waits
+			 * for them.
 			 */
 			poll_in_vain(e, 1);
 			send_bytes(e->fd, &asked, 1);
@@ -159,7 +164,7 @@ static void serve(struct end *e)
 		post_receives(e, count);
 		send_bytes(e->fd, &asked, 1);
 		take_completions(e, count);
-		poll_in_vain(e, 16); /* so that its acknowledgement leaves */
+		poll_in_vain(e, 16); /* so that its acknowledgement is sent */
 		send_bytes(e->fd, &asked, 1);
 	}
 }
@@ -173,7 +178,7 @@ enum step {
 	RECEIVED
 };
 
-/* Everything in here is counted, and nothing else. */
+/* Executes a step. Valgrind counts only the instructions of this function. */
 __attribute__((noinline, noclone)) static void counted(struct end *e, enum step step)
 {
 	switch (step) {
@@ -207,7 +212,7 @@ static void ask(const struct end *e, char what)
 	recv_bytes(e->fd, &what, 1);
 }
 
-/* Waits until the peer has done what it was asked for, and its packets are there. */
+/* Waits until the peer has executed the request, and its packets have arrived. */
 static void wait_for_peer(const struct end *e)
 {
 	char done;
@@ -216,7 +221,7 @@ static void wait_for_peer(const struct end *e)
 	settle();
 }
 
-/* Return: number of calls or messages that were counted. */
+/* Makes one round. Returns the number of calls or messages that were counted. */
 static unsigned run_round(struct end *e, const char *what)
 {
 	if (!strcmp(what, "poll")) {
@@ -247,8 +252,8 @@ static unsigned run_round(struct end *e, const char *what)
 	return BURST;
 }
 
-/* Sends a few messages, so that there is a local wire, and polls for long enough to poll
- * steadily.
+/* Sends a few messages, so that a local wire is set up. Then polls until the device
+ * treats the program as one that polls all the time.
  */
 static void warm_up(struct end *e)
 {
@@ -257,8 +262,8 @@ static void warm_up(struct end *e)
 		post_sends(e, 1);
 		wait_for_peer(e);
 		take_completions(e, 1);
-		/* Otherwise eight posts without an empty poll between them are a stream,
-		 * whose next post waits for a poll.
+		/* Without this poll, the device would treat eight posts as a stream, and
+		 * the next post would be sent by a poll.
 		 */
 		poll_in_vain(e, 1);
 	}
@@ -291,7 +296,7 @@ int main(int argc, char **argv)
 	e.fd = socket_at(argv[2], !strcmp(argv[1], "peer"));
 	EXPECT(e.fd >= 0);
 	connect_qp(&e);
-	ask(&e, ONE); /* the peer is in RTS, too */
+	ask(&e, ONE); /* the answer shows that the peer is in RTS, too */
 	if (!strcmp(argv[1], "peer")) {
 		serve(&e);
 		return 0;

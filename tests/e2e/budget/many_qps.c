@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* many_qps.c - 10 000 RC queue pairs in one process: how long and how much memory. */
+/* many_qps.c - limits the time and the memory for 10 000 RC queue pairs in one process.
+ */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +11,9 @@
 enum {
 	COUNT = 10000,
 	WRS = 16,
-	/* 2 KiB, and 64 bytes for each WQE; with 4 READs or atomics of the peer. */
+	/* Memory of a QP in bytes: 2 KiB, and 64 bytes for each WQE. The peer may have 4
+	 * READs or atomics outstanding.
+	 */
 	BUDGET = 2048 + 2 * WRS * 64,
 #ifdef __SANITIZE_ADDRESS__
 	INSTRUMENTED = true,

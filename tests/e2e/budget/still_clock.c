@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* still_clock.c - preloaded into a program whose instructions are counted: time does not
- * depend on the machine, and no timer wakes a second thread.
+/* still_clock.c - a library that is preloaded into a program whose instructions are
+ * counted. It replaces the clock, so that time does not depend on the machine and no
+ * timer wakes a thread.
  *
- * CLOCK_MONOTONIC goes on by STEP each time that it is read. Timers of timerfd_create()
- * never run out: what polls does all the work itself. So a program that waits for nothing
- * but itself takes the same instructions on a busy machine as on an idle one.
+ * CLOCK_MONOTONIC advances by STEP each time that it is read. Timers of timerfd_create()
+ * never expire, so the thread that polls does all the work. So a program that does not
+ * wait for others executes the same number of instructions on a busy machine as on an
+ * idle one.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -12,7 +14,7 @@
 #include <time.h>
 
 enum {
-	STEP = 1000,	/* ns: about what a poll takes */
+	STEP = 1000,	/* ns; about the duration of a poll */
 	PAUSE = 500000, /* ns */
 };
 
@@ -47,8 +49,9 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *value,
 	return 0;
 }
 
-/* Who polls in vain yields. The packet is likely there afterwards, so that few polls are
- * in vain, however late a busy kernel delivers it.
+/* A thread that polls without success calls sched_yield(). During this pause the packet
+ * usually arrives, so that few polls have no result even if a busy kernel delivers the
+ * packet late.
  */
 int sched_yield(void);
 int sched_yield(void)

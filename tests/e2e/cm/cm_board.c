@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_board.c - commands that only ask are answered without rocind, as it would: while it
- * is stopped, and not when the id is another descriptor's, or is no more.
+/* cm_board.c - queries about ids are answered without rocind, with the same answers. The
+ * test stops rocind meanwhile. Queries about ids of other descriptors, and about ids that
+ * were destroyed, must fail.
  *
  * usage: cm_board PID-OF-ROCIND ADDRESS
  */
@@ -22,7 +23,7 @@ enum {
 };
 
 static pid_t rocind;
-static struct in_addr address; /* of the device */
+static struct in_addr address; /* address of the device */
 
 static void go_on(void)
 {
@@ -93,7 +94,7 @@ static void set_tos(int fd, uint32_t id, uint8_t tos)
 	EXPECT(ORDER(fd, SET_OPTION, cmd, 0) == 0);
 }
 
-/* The program's memory beyond the answer stays as it is. */
+/* The query must give this answer, and must not change memory behind the answer. */
 static void is_answered(int fd, uint32_t id, uint8_t tos)
 {
 	struct rdma_ucm_query_route_resp route = { .ibdev_index = 77 };

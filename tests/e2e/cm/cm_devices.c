@@ -3,8 +3,8 @@
  *
  * usage: cm_devices ADDRESS-OF-ROCIN0 ADDRESS-OF-ROCIN1 ADDRESS-OF-NO-DEVICE
  *
- * Both sides of each connection are here, and no queue pair is needed: a request arrives,
- * is looked at, and is rejected.
+ * This program is both sides of each connection. It needs no queue pairs, because it
+ * examines and rejects each connection request.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,8 @@
 
 enum {
 	REJECT_NO_LISTENER = 8, /* IBTA Vol 1, 12.6.7.2: invalid service ID */
-	REJECT_CONSUMER = 28,	/* and where the port listens on another address */
+	/* the reason if a program listens on this port at another address */
+	REJECT_CONSUMER = 28,
 	DEVICES = 2
 };
 
@@ -65,7 +66,9 @@ static bool is_local(struct rdma_cm_id *id, const char *text)
 	       sin->sin_addr.s_addr == ip(text, 0).sin_addr.s_addr;
 }
 
-/* The next event; its status, and the id that it is about. */
+/* Takes the next event, which must be of this type. Returns its status, and sets *@id to
+ * its id.
+ */
 static int next(enum rdma_cm_event_type type, struct rdma_cm_id **id)
 {
 	struct rdma_cm_event *event;
@@ -82,7 +85,7 @@ static int next(enum rdma_cm_event_type type, struct rdma_cm_id **id)
 	return status;
 }
 
-/* @from: address to ask from, or NULL. */
+/* Sends a connection request. @from: source address, or NULL. */
 static struct rdma_cm_id *ask(const char *from, const char *to, uint16_t port)
 {
 	struct sockaddr_in src = ip(from ? from : "0.0.0.0", 0), dst = ip(to, port);
@@ -178,7 +181,7 @@ static void the_source_address_chooses_the_device(void)
 		EXPECT(is_local(client, address[i]));
 		EXPECT(next(RDMA_CM_EVENT_CONNECT_REQUEST, &asked) == 0);
 		EXPECT(is_on(asked, 0));
-		/* A request whose id goes is refused. */
+		/* If the id of a request is destroyed, the request is rejected. */
 		EXPECT(rdma_destroy_id(asked) == 0);
 		EXPECT(next(RDMA_CM_EVENT_REJECTED, NULL) == REJECT_CONSUMER);
 		EXPECT(rdma_destroy_id(client) == 0);

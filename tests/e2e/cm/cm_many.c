@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_many.c - many connections by librdmacm: held, or made and broken as fast as it goes.
+/* cm_many.c - many connections by librdmacm, which are kept, or made and ended as fast as
+ * possible.
  *
  * usage: cm_many serve ADDRESS PORT
- *		accept whatever comes, until a byte or end of file on standard input, or
+ *		accept all connections until a byte or end of file on standard input, or
  *		until the device is gone
  *	  cm_many hold ADDRESS PORT COUNT
- *		make COUNT connections; ends when each has been disconnected by the peer
- *		and has flushed its receive request, or has been told that its device is
- *		gone
+ *		make COUNT connections; end when each of them was disconnected by the
+ *		peer and has flushed its receive, or has reported that the device is gone
  *	  cm_many storm ADDRESS PORT SECONDS AT-A-TIME
- *		make and break connections, AT-A-TIME of them under way at any moment,
- *with 0 SECONDS until a byte or end of file on standard input; says every second how many
- *there were so far cm_many ids ADDRESS PORT SECONDS make and destroy ids: two commands to
- *rocind, one after the other
+ *		make and end connections, AT-A-TIME of them at once; if SECONDS is 0,
+ *		until a byte or end of file on standard input; print their number so far
+ *		every second
+ *	  cm_many ids ADDRESS PORT SECONDS
+ *		create and destroy ids: two commands to rocind, one after the other
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,7 +40,7 @@ static struct {
 	struct ibv_mr *mr;
 	struct sockaddr_in to;
 	char buf[BUF_LEN];
-	double until; /* storm: when to begin no more; else 0 */
+	double until; /* storm: time after which no connection is begun; otherwise 0 */
 	bool holds;
 	unsigned alive, established, disconnected, removed, flushed, failed;
 	unsigned long made;
@@ -53,7 +54,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Return: the processor time that this process has had. */
+/* Returns the processor time that this process has used. */
 static double cpu_time(void)
 {
 	struct timespec t;
@@ -62,7 +63,8 @@ static double cpu_time(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* All connections share a completion queue, so that a connection costs a QP and no more.
+/* Creates the QP of a connection. All connections share a completion queue, so that a
+ * connection needs only a QP.
  */
 static void make_qp(struct rdma_cm_id *id)
 {
@@ -133,7 +135,7 @@ static void on_established(struct rdma_cm_id *id)
 		EXPECT(rdma_disconnect(id) == 0);
 }
 
-/* It may be the answer to our own. */
+/* The event may be the answer to this program's own rdma_disconnect(). */
 static void on_disconnected(struct rdma_cm_id *id)
 {
 	my.disconnected++;
@@ -145,7 +147,9 @@ static void on_disconnected(struct rdma_cm_id *id)
 		begin();
 }
 
-/* What can be done only when the event is acknowledged comes after that. */
+/* Handles an event. Actions that are possible only after the event was acknowledged come
+ * after that.
+ */
 static void on_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status)
 {
 	struct rdma_conn_param p = param;
@@ -161,7 +165,7 @@ static void on_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int st
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		my.alive++;
 		make_qp(id);
-		/* Who asked may be dead by now. */
+		/* The program that has sent the request may have ended. */
 		if (rdma_accept(id, &p)) {
 			EXPECT(errno == EINVAL);
 			my.failed++;
@@ -187,7 +191,7 @@ static void on_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int st
 	}
 }
 
-/* Return: false if there is no event now. */
+/* Handles one event. Returns false if there is none. */
 static bool take_event(void)
 {
 	struct rdma_cm_event *ev;
@@ -213,8 +217,8 @@ static void open_channel(void)
 	EXPECT(fcntl(my.ch->fd, F_SETFL, O_NONBLOCK) == 0);
 }
 
-/* Waits for events, and takes so many that the caller, too, comes to do something while
- * there are always more.
+/* Waits for events, and handles a limited number of them, so that the caller can continue
+ * even if new events always come.
  */
 static void wait_for_event(void)
 {
@@ -226,7 +230,7 @@ static void wait_for_event(void)
 		left--;
 }
 
-/* ---- What it is started for ---- */
+/* ---- The modes of the program ---- */
 
 static int serve(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_refusals.c - how librdmacm tells that there is no connection: nobody listens, the
- * program says no, a queue pair that the peer thinks connected, a peer that is not there.
+/* cm_refusals.c - what librdmacm reports if a connection fails: no program listens, the
+ * program rejects the request, the peer believes that the queue pair is connected
+ * already, or there is no peer.
  *
  * usage: cm_refusals ADDRESS nobody|consumer|stale|unreachable
  */
@@ -13,9 +14,9 @@
 #include <unistd.h>
 
 enum {
-	PATIENCE_S = 1500, /* 16 REQs, 6.4 s apart */
+	PATIENCE_S = 1500, /* time limit in s; the peer gets 16 REQs, 6.4 s apart */
 	RESOLVE_MS = 60000,
-	QPN = 0x1234, /* of a queue pair that is made elsewhere */
+	QPN = 0x1234, /* number of a queue pair that does not exist */
 	REJ_DATA = 148,
 };
 
@@ -29,7 +30,7 @@ static struct rdma_event_channel *asker, *asked;
 		}                                                       \
 	} while (0)
 
-/* The next event, which is to be this one. */
+/* Takes the next event, which must have this type and status. */
 static struct rdma_cm_event *expect(struct rdma_event_channel *channel,
 				    enum rdma_cm_event_type type, int status)
 {
@@ -58,7 +59,7 @@ static struct rdma_addrinfo *address_of(const char *name, const char *port, int 
 	return info;
 }
 
-/* On a port of the system's choice, which is written to @port. */
+/* Listens on a port that the system chooses, and writes its number to @port. */
 static struct rdma_cm_id *listen_at(const char *name, char *port, size_t size)
 {
 	struct rdma_addrinfo *info = address_of(name, "0", RAI_PASSIVE);
@@ -95,13 +96,15 @@ static struct rdma_cm_id *ask(const char *name, const char *port)
 	return id;
 }
 
-/* Private data is the whole field of the message, zeros behind what was given. */
+/* Checks the private data: it has the length of the whole field in the message, with
+ * zeros behind the given bytes.
+ */
 static void ask_nobody(const char *name)
 {
 	char port[8];
 	struct rdma_cm_id *id;
 
-	/* One that was free a moment ago. */
+	/* A port that was free a moment ago. */
 	rdma_destroy_id(listen_at(name, port, sizeof(port)));
 	id = ask(name, port);
 	rdma_ack_cm_event(expect(asker, RDMA_CM_EVENT_REJECTED, 8));
@@ -135,7 +138,8 @@ static void be_refused(const char *name)
 	rdma_destroy_id(listener);
 }
 
-/* A second connection of a queue pair ends the first: its owner must have forgotten it.
+/* A second connection of the same queue pair ends the first one, because its owner must
+ * have lost the connection.
  */
 static void be_stale(const char *name)
 {
@@ -154,7 +158,7 @@ static void be_stale(const char *name)
 	check("rdma_establish", rdma_establish(first) == 0);
 	take(asked, RDMA_CM_EVENT_ESTABLISHED);
 	second = ask(name, port);
-	/* Which of the two comes first is not said. */
+	/* The order of the two events is not specified. */
 	check("rdma_get_cm_event", rdma_get_cm_event(asker, &ev) == 0);
 	check("REJECTED with status 10 on the second",
 	      ev->id == first ||
@@ -172,7 +176,7 @@ static void be_stale(const char *name)
 	rdma_destroy_id(listener);
 }
 
-/* All requests are lost. */
+/* Sends requests that are all lost. */
 static void find_nobody(const char *name)
 {
 	struct rdma_cm_id *id = ask(name, "7174");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cm_threads.c - threads and processes that share descriptors of rdma_cm write commands
- * at random: two channels, ids that move between them while others use them. Whatever a
- * command says, it says it to who asked; in the end nothing is left.
+/* cm_threads.c - threads and processes that share descriptors of rdma_cm write random
+ * commands to them. There are two channels, and ids are moved from one to the other while
+ * other threads use them. Each command must write its answer only to the thread that has
+ * sent it. At the end, no objects remain.
  *
  * usage: cm_threads ADDRESS [SEED [COMMANDS]]
  */
@@ -29,7 +30,7 @@ enum {
 };
 
 static int channel[CHANNELS];
-/* What a thread may find: number of an id and 1, or 0. */
+/* The ids that threads may use: number of the id plus 1; 0: the slot is free. */
 static _Atomic uint32_t slot[SLOTS];
 static unsigned commands = 4000;
 static uint64_t seed = 1;
@@ -65,12 +66,12 @@ static int destroy(int fd, uint32_t id)
 
 	cmd.response = (uintptr_t)&resp;
 	rc = ORDER(fd, DESTROY_ID, cmd, resp);
-	/* The answer is this command's, and no other's. */
+	/* A command that has failed must not have written an answer. */
 	EXPECT((rc == 0) == (resp.events_reported != UINT32_MAX));
 	return rc;
 }
 
-static struct in_addr address; /* of the device */
+static struct in_addr address; /* address of the device */
 
 static struct sockaddr_in6 own_address(uint16_t port)
 {
@@ -83,7 +84,8 @@ static struct sockaddr_in6 own_address(uint16_t port)
 	return any;
 }
 
-/* Take an event, if there is one; ids that it brings are nobody's. */
+/* Takes an event, if there is one. Destroys the ids that come with connection requests.
+ */
 static int take_event(int fd)
 {
 	struct rdma_ucm_event_resp resp = { .event = UINT32_MAX };
@@ -135,7 +137,8 @@ static int one_of_many(uint64_t *random, int fd, uint32_t id)
 		return migrate(fd, channel[draw(random, CHANNELS)], id);
 	default:
 		memset(junk, (int)draw(random, 256), sizeof(junk));
-		memset(junk, 0, sizeof(uint64_t)); /* no address for an answer */
+		/* the command has no address for its answer */
+		memset(junk, 0, sizeof(uint64_t));
 		return order(fd, 30 + draw(random, 9), junk, sizeof(junk), 0);
 	}
 }
@@ -154,7 +157,7 @@ static void step(uint64_t *random)
 		if (!atomic_compare_exchange_strong(&slot[i], &expected, id + 1))
 			rc = destroy(fd, id);
 	} else if (draw(random, 6) == 0) {
-		/* In this channel or in the other. */
+		/* The id may be in either channel. */
 		if (atomic_compare_exchange_strong(&slot[i], &id, 0))
 			while (destroy(channel[0], id - 1) && destroy(channel[1], id - 1))
 				;
@@ -186,7 +189,7 @@ static void run_threads(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* ---- Afterwards ---- */
+/* ---- At the end ---- */
 
 static void destroy_all(void)
 {
@@ -196,7 +199,7 @@ static void destroy_all(void)
 			       destroy(channel[1], slot[i] - 1) == 0);
 }
 
-/* The descriptors are as readable as there are events. */
+/* A descriptor must be readable only if there are events. */
 static void expect_silence_and_an_event(void)
 {
 	struct rdma_ucm_bind_ip cmd = { .addr = own_address(0) };
@@ -217,7 +220,7 @@ static void expect_silence_and_an_event(void)
 	}
 }
 
-/* Two processes write to one descriptor. */
+/* Parent and child process write to the same descriptor. */
 static void share_with_a_child(void)
 {
 	int status;

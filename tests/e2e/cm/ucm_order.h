@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ucm_order.h - a command written to a descriptor of rdma_cm, as librdmacm writes it. */
+/* ucm_order.h - writes a command to a descriptor of rdma_cm in the same way as librdmacm.
+ */
 #ifndef RN_UCM_ORDER_H
 #define RN_UCM_ORDER_H
 
@@ -12,7 +13,7 @@
 
 #include "tests/e2e/kit/expect.h"
 
-/* Return: 0 or the errno. */
+/* Returns 0 or an errno value. */
 static inline int order(int fd, uint32_t cmd, const void *in, size_t in_len,
 			size_t out_len)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* as.c - what a device refuses that reports itself as another: `as NAME' under
- * `rocin run --as NAME'. A line for each call: what was tried, and "ok" or the errno.
+/* as.c - tries calls on a device that reports itself as another one. Started as `as NAME'
+ * under `rocin run --as NAME'. Prints a line for each call: its name, and "ok" or the
+ * errno.
  */
 #include <errno.h>
 #include <fcntl.h>

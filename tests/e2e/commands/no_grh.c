@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* no_grh.c - RoCE needs a GRH: an address handle without one is refused. Ends with status
- * 1 and a sentence, as a program would that tries.
+/* no_grh.c - creates an address handle without a GRH, which must fail because RoCE needs
+ * one. Ends with status 1 and a message, as a program would do.
  */
 #include <errno.h>
 #include <string.h>

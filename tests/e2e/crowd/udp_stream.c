@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* udp_stream.c - what raw UDP sockets give beside what else the machine does: a stream
- * with as much in flight as a send queue holds, both ends blocking in the kernel.
+/* udp_stream.c - measures the throughput of raw UDP sockets under the load of the
+ * machine. The stream has as many messages in flight as a send queue has entries, and
+ * both ends block in the kernel.
  *
  * usage: udp_stream SIZE SECONDS
  *
- * Sends messages of SIZE bytes, in datagrams of 4096 bytes at most as RoCEv2 does,
- * through loopback to another process, which answers each quarter of a window with the
- * number of messages so far. As many as a send queue of perftest holds, WINDOW, are in
- * flight at most, or as many as fit into half of the receive buffer. Prints how many have
- * been answered in a second.
+ * Sends messages of SIZE bytes through the loopback interface to another process, in
+ * datagrams of at most 4096 bytes as RoCEv2 does. The other process answers after each
+ * quarter of a window with the number of messages so far. At most WINDOW messages are in
+ * flight (the size of perftest's send queue), or fewer if they would not fit into half of
+ * the receive buffer. Prints the number of answered messages per second.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -30,7 +31,10 @@ enum {
 	MTU = 4096,
 	RCVBUF = 8 << 20,
 	CHARGE =
-		768, /* bytes of a receive buffer that a datagram takes besides its own */
+		/* bytes of a receive buffer that each datagram takes in addition to its
+		 * data
+		 */
+		768,
 	SILENCE_MS = 60000,
 };
 
@@ -54,7 +58,7 @@ static int bound_socket(struct sockaddr_in *addr, uint32_t *rcvbuf)
 	EXPECT(fd >= 0);
 	EXPECT(bind(fd, (struct sockaddr *)addr, len) == 0);
 	EXPECT(getsockname(fd, (struct sockaddr *)addr, &len) == 0);
-	/* Not everybody may have so much; the window is made to fit what was granted. */
+	/* The system may grant a smaller buffer; the window is then made smaller. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 	len = sizeof(size);
@@ -75,7 +79,7 @@ static uint32_t window_of(uint32_t rcvbuf, uint32_t size)
 	return fits < 4 ? 4 : fits < WINDOW ? fits : WINDOW;
 }
 
-/* Until a datagram of no bytes */
+/* Receives datagrams until one without data comes. */
 static void receive(int fd, uint32_t window, uint32_t size)
 {
 	uint64_t datagrams = 0, count = 0;
@@ -97,8 +101,8 @@ static void send_message(int fd, uint32_t size)
 	}
 }
 
-/* Takes the answers that are there, and waits for one. Returns false if none came for a
- * minute.
+/* Waits for an answer, and takes all answers that have come. Returns false if none has
+ * come for a minute.
  */
 static bool take_answers(int fd, uint64_t *answered)
 {

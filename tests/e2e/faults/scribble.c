@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* scribble.c - a hostile process: maps the local wires of another one and writes rubbish
- * there until that process has ended, or has no wires any more.
+/* scribble.c - a hostile process: maps the local wires of another process and writes
+ * random data to them until that process has ended or has no more wires.
  *
  * usage: scribble WHAT SEED PID
  *
@@ -33,13 +33,15 @@
 
 enum {
 	MAPS_MAX = 64,
-	CONTROL = 4096, /* bytes at the start of each ring; transport/io/shm/ring.h */
-	LINE = 64,	/* records begin at multiples of it */
-	WRITES = 8,	/* at a time, at most */
-	TOO_LATE = 3,	/* exit status */
+	/* bytes of the control page at the start of each ring (transport/io/shm/ring.h)
+	 */
+	CONTROL = 4096,
+	LINE = 64,    /* records begin at multiples of this number of bytes */
+	WRITES = 8,   /* maximum number of writes at a time */
+	TOO_LATE = 3, /* exit status if the process has ended, or has no such memory */
 };
 
-#define WAIT_NS 200000 /* between two times, at most */
+#define WAIT_NS 200000 /* maximum time in ns between two groups of writes */
 
 enum mode {
 	PAYLOAD,
@@ -48,7 +50,7 @@ enum mode {
 	CLOSED,
 	DOORBELL,
 	MODES,
-	CAPTURE, /* these are not in "all" */
+	CAPTURE, /* this mode and the following ones are not part of "all" */
 	STATS,
 	BOARD,
 };
@@ -61,7 +63,7 @@ static const char *const mode_name[MODES] = {
 struct map {
 	volatile uint8_t *mem;
 	size_t len;
-	bool is_wire; /* what is wanted, or a doorbell */
+	bool is_wire; /* false: the map is a doorbell page; true: it is other memory */
 };
 
 static struct map maps[MAPS_MAX];
@@ -78,7 +80,8 @@ static uint64_t next_random(void)
 	return z ^ z >> 31;
 }
 
-/* Return: false if that is not allowed here. */
+/* Maps a range of the process's memory. Returns false if the system does not permit it.
+ */
 static bool map_range(const char *pid, const char *range, size_t len, bool is_wire)
 {
 	char path[128];
@@ -88,7 +91,8 @@ static bool map_range(const char *pid, const char *range, size_t len, bool is_wi
 	snprintf(path, sizeof(path), "/proc/%s/map_files/%s", pid, range);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return errno != EPERM && errno != EACCES; /* it has just gone */
+		/* other errors: the range was unmapped a moment ago */
+		return errno != EPERM && errno != EACCES;
 	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (mem == MAP_FAILED)
@@ -122,7 +126,8 @@ static bool map_all(const char *pid)
 	return ok;
 }
 
-/* Words that are almost right do more harm than others. */
+/* Returns a wrong word. Many of the words are almost right, because these do more harm.
+ */
 static uint64_t rubbish(uint64_t was)
 {
 	switch (next_random() % 6) {
@@ -148,8 +153,8 @@ static void write_word(const struct map *m, size_t at)
 	*word = rubbish(*word);
 }
 
-/* A place in the data of one of the two rings; most is in their first part, which is
- * in use.
+/* Returns a position in the data of one of the two rings. Most positions are in the first
+ * part, which is in use.
  */
 static size_t data_place(const struct map *m)
 {
@@ -160,7 +165,9 @@ static size_t data_place(const struct map *m)
 	return next_random() % 2 * ring + CONTROL + next_random() % room;
 }
 
-/* The words of both ends, seldom, so that there are records in between; and records. */
+/* Writes to the ring of a capture: mostly to its records, rarely to the words of both
+ * ends, so that records are exchanged in between.
+ */
 static bool scribble_capture(const struct map *m)
 {
 	static const uint16_t control[] = { 0, 8, 128, 256 };
@@ -172,7 +179,7 @@ static bool scribble_capture(const struct map *m)
 	return true;
 }
 
-/* Of counters, and of the words that say what there is. */
+/* Writes to a statistics page: its counters, and the words that describe its contents. */
 static bool scribble_stats(const struct map *m)
 {
 	size_t room = next_random() % 4 ? 256 : 16 << 10;
@@ -181,7 +188,7 @@ static bool scribble_stats(const struct map *m)
 	return true;
 }
 
-/* Return: this map has such a place. */
+/* Writes once to a map. Returns false if the map has no place for this mode. */
 static bool scribble_once(const struct map *m, enum mode mode)
 {
 	static const uint16_t control[] = { 0, 8, 128, 256 }, closed[] = { 136, 264 };
@@ -226,7 +233,7 @@ static bool is_alive(const char *pid)
 	return access(path, R_OK) == 0;
 }
 
-/* What is not in "all" is memory of another name. */
+/* Parses the mode. The modes that are not part of "all" use memory with another name. */
 static bool parse_mode(const char *word, enum mode *mode)
 {
 	static const struct {
@@ -248,10 +255,12 @@ static bool parse_mode(const char *word, enum mode *mode)
 		wanted = others[i].name;
 		return true;
 	}
-	return strcmp(word, "all") == 0; /* MODES */
+	return strcmp(word, "all") == 0; /* "all" is the value MODES */
 }
 
-/* Does the process have a board that nobody else can write? */
+/* Checks that the process has a board of rdma_cm ids which this process cannot map for
+ * writing.
+ */
 static int try_board(const char *pid)
 {
 	bool is_mapped = map_all(pid);

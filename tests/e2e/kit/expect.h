@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* expect.h - how the test programs end when something is not so. */
+/* expect.h - the check by which test programs end if a condition is false. */
 #ifndef RN_EXPECT_H
 #define RN_EXPECT_H
 
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Says where, what and errno, and ends the program with status 1. */
+/* If @cond is false, prints the place, the condition and errno, and ends the program with
+ * status 1.
+ */
 #define EXPECT(cond)                                                                    \
 	do {                                                                            \
 		if (!(cond)) {                                                          \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hold_qp.c - make queue pairs, create the file READY, hold them until the file DONE is
- * there, and send a message over the last.
+/* hold_qp.c - creates queue pairs, then the file READY. Waits until the file DONE exists,
+ * and then sends a message over the last queue pair.
  *
  * usage: hold_qp READY DONE [COUNT]
  */
@@ -14,14 +14,16 @@
 
 enum {
 	WRS = 4,
-	/* Time in ms after which this program ends if its test has forgotten it. It has
-	 * to be longer than any test takes on a busy machine.
+	/* Time in ms after which this program ends even without the file DONE, because
+	 * the test has failed to create it. It is longer than any test takes on a busy
+	 * machine.
 	 */
 	FORGOTTEN = 3600 * 1000,
-	LOOK_EVERY = 10, /* ms between two looks for the file DONE */
+	LOOK_EVERY = 10, /* interval in ms for checking whether the file DONE exists */
 };
 
-/* As many besides that of @l, each two connected with each other. */
+/* Creates @count queue pairs in addition to those of @l. Each two of them are connected.
+ */
 static struct ibv_qp **make_more(struct loop *l, unsigned count)
 {
 	struct ibv_qp_init_attr init = { .send_cq = l->cq,
@@ -43,7 +45,7 @@ static struct ibv_qp **make_more(struct loop *l, unsigned count)
 	return qp;
 }
 
-/* ... from the last but one to the last */
+/* Sends a message from the last queue pair but one to the last one. */
 static void send_over_last(struct loop *l, struct ibv_qp **qp, unsigned count)
 {
 	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad_recv;

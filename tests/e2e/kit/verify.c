@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verify.c - moves messages between two processes over public verbs and checks each byte.
+/* verify.c - sends messages between two processes by plain verbs, and checks each byte.
  *
- * Role a requests, role b is the target. They meet at a UNIX socket, which also works
- * between network namespaces. Messages go in batches of BATCH that are all in flight at
- * once; after each batch b says over the socket how many it has verified. The bytes of
- * message i follow from i, so a lost, doubled, mixed up or late message is seen.
+ * Role a is the requester, role b the target. They exchange addresses over a UNIX socket,
+ * which also works between network namespaces. Messages are sent in batches of BATCH,
+ * which are all in flight at once. After each batch, b reports over the socket how many
+ * messages it has verified. The bytes of message i follow from i, so lost, duplicated,
+ * mixed-up and late messages are noticed.
  *
- * RC: SEND, WRITE with immediate, WRITE read back by READ, READ, both atomics; nothing
- * may be lost. UC: SEND, WRITE with immediate. UD: SEND. Both with and without immediate;
- * what arrives must be intact and in order, and without --lossy all of it must arrive: as
- * these two have no flow control, no more is in flight then than waits anywhere without
- * being dropped (UNREAD_MAX). Where messages get lost a mark follows each batch, again
- * and again until one arrives: as UC and UD keep the order, what has not come by then
- * never comes.
+ * RC: SEND, WRITE with immediate, WRITE that is read back by READ, READ, and both
+ * atomics; no message may be lost. UC: SEND, and WRITE with immediate. UD: SEND. On UC
+ * and UD, SENDs are with and without immediate; the messages that arrive must be
+ * unchanged and in order. Without --lossy, all of them must arrive: UC and UD have no
+ * flow control, so only as many bytes are in flight as buffers can hold (UNREAD_MAX).
+ * With --lossy, a mark follows each batch, and is repeated until one arrives. UC and UD
+ * keep the order, so messages that have not arrived before the mark are lost.
  */
 #include <argp.h>
 #include <arpa/inet.h>
@@ -99,7 +100,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = { .options = options, .parser = parse };
 
-/* What message i is; both sides compute it. */
+/* The kind and length of message i, which both sides compute from i. */
 struct message {
 	enum operation op;
 	uint32_t len;
@@ -153,7 +154,7 @@ static void post_message(struct verify *v, uint32_t i)
 			  remote);
 		break;
 	case OP_READ:
-		/* Behind the slots b keeps a region that holds message READ_INDEX. */
+		/* Behind the slots, b has a region that contains message READ_INDEX. */
 		post_send(v, i, IBV_WR_RDMA_READ, v->check + (slot - v->buf), m.len,
 			  v->peer.addr + (uint64_t)BATCH * v->max);
 		break;
@@ -164,7 +165,9 @@ static void post_message(struct verify *v, uint32_t i)
 	}
 }
 
-/* Message i is complete at the requester: check what came back. */
+/* Called when message i has completed at the requester: checks the data that was
+ * returned.
+ */
 static void check_result(struct verify *v, uint32_t i)
 {
 	struct message m = message_of(v, i);
@@ -201,13 +204,16 @@ static bool marks_batches(const struct verify *v)
 
 static void send_mark(struct verify *v, uint32_t end)
 {
-	fill(v->check, MARK | end, 8); /* READs would need it, and there are none */
+	/* only READs would need these bytes, and there are none */
+	fill(v->check, MARK | end, 8);
 	post_send(v, end, IBV_WR_SEND, v->check, 8, 0);
 	while (v->outstanding > 0)
 		take_send_completion(v);
 }
 
-/* Nothing slows the requester down, and nothing comes again. */
+/* Returns true if messages can be dropped because the target does not receive them in
+ * time, and are not repeated.
+ */
 static bool is_dropped_if_unread(const struct verify *v)
 {
 	return !v->lossy && v->type != IBV_QPT_RC;
@@ -253,7 +259,9 @@ static void request(struct verify *v)
 }
 
 /* --------------------------------------------------------------------- target */
-/* A receive completed: which message is it, and are its bytes right? */
+/* Called when a receive has completed: finds out which message it is, and checks its
+ * bytes.
+ */
 static void check_receive(struct verify *v, const struct ibv_wc *wc)
 {
 	uint8_t *slot = v->recv + (size_t)wc->wr_id * v->recv_len;
@@ -301,8 +309,8 @@ static uint32_t receives_until(const struct verify *v, uint32_t first, uint32_t 
 	return n;
 }
 
-/* All of a batch has left the requester: take what is here. Of what was lost nothing
- * comes, but a mark does; MARK asks for another one.
+/* Called when all messages of a batch have been sent: receives those that have arrived.
+ * After lost messages, waits for a mark, and requests another one by MARK if none comes.
  */
 static uint32_t finish_batch(struct verify *v, uint32_t first, uint32_t end)
 {
@@ -337,7 +345,7 @@ static void serve(struct verify *v)
 	struct ibv_wc wc;
 
 	while (end < v->count) {
-		/* RC needs the target's receives replenished while the batch runs. */
+		/* On RC, the target must post new receives while the batch runs. */
 		while (poll(&p, 1, 0) == 0)
 			if (take_recv_completion(v, &wc))
 				check_receive(v, &wc);
@@ -361,14 +369,14 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &v);
 	if (!v.path || v.max < 16 || v.count == 0)
 		die("--socket, --max (16 or more) and --count are needed");
-	/* A peer without a processor is to be waited for. */
+	/* The timeout is long, because the peer may get no processor for some time. */
 	if (!v.timeout)
 		v.timeout = v.lossy ? 13 : 18;
 	if (v.type == IBV_QPT_UD && v.max > v.mtu)
 		v.max = v.mtu;
 	if (is_dropped_if_unread(&v) && v.max > UNREAD_MAX)
 		v.max = UNREAD_MAX;
-	v.max &= ~7u; /* the atomic counter behind the slots is aligned */
+	v.max &= ~7u; /* so that the atomic counter behind the slots is aligned */
 	verify_open(&v);
 	if (v.requester)
 		request(&v);

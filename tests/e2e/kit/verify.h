@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verify.h - connection and posting for verify.c; any failure ends the process. */
+/* verify.h - functions of verify.c for connecting and posting. Any failure ends the
+ * process.
+ */
 #ifndef RN_VERIFY_H
 #define RN_VERIFY_H
 
@@ -11,14 +13,16 @@
 enum {
 	BATCH = 16,
 	RECV_DEPTH = 64,
-	/* Bytes. In packets of 256 they take 12 KiB of a local ring, the smallest of
-	 * which has 16, and less than a sixth of the default buffer of a socket.
+	/* Number of bytes. In packets of 256 bytes they take 12 KiB of a local ring,
+	 * whose minimum size is 16 KiB, and less than a sixth of the default buffer of a
+	 * socket.
 	 */
 	UNREAD_MAX = 8192,
 	READ_INDEX = 0xfffffff
 };
 
-#define MARK 0x80000000u /* or'ed with the first message of the next batch */
+/* added by OR to the number of the first message of the next batch */
+#define MARK 0x80000000u
 
 enum operation {
 	OP_SEND,
@@ -30,7 +34,7 @@ enum operation {
 	OP_CMP_SWAP,
 };
 
-/* What the two tell each other. */
+/* The data that both sides exchange at the beginning. */
 struct peer_info {
 	uint32_t qpn, psn, rkey, qkey;
 	uint64_t addr;
@@ -43,7 +47,7 @@ struct verify {
 	enum ibv_qp_type type;
 	uint8_t gid_index;
 	uint32_t count, max, mtu;
-	uint8_t timeout; /* local ACK timeout, code */
+	uint8_t timeout; /* code of the local ACK timeout */
 	uint64_t seed;
 
 	int sock;
@@ -56,13 +60,15 @@ struct verify {
 	struct ibv_mr *mr;
 	struct peer_info self, peer;
 
-	/* One registered block: BATCH slots and one region that holds READ_INDEX (buf),
-	 * BATCH slots for what comes back (check), RECV_DEPTH receives (recv).
+	/* One registered block of memory. @buf: BATCH slots, and a region with message
+	 * READ_INDEX. @check: BATCH slots for data that is returned. @recv: RECV_DEPTH
+	 * receives.
 	 */
 	uint8_t *block, *buf, *check, *recv;
 	size_t block_len, recv_len;
-	uint64_t counter; /* what the remote counter must be after all posted atomics */
-	uint64_t expected[BATCH]; /* what an atomic must return */
+	/* expected value of the remote counter after all posted atomics */
+	uint64_t counter;
+	uint64_t expected[BATCH]; /* values that the atomics must return */
 
 	uint32_t outstanding;
 	uint32_t next, marked, received, received_before, lost;
@@ -74,10 +80,14 @@ uint64_t mix(uint64_t x);
 int64_t now_ms(void);
 int read_all(int fd, void *buf, size_t len);
 
-void verify_open(struct verify *v); /* device, objects, exchange, QP to RTS */
+/* opens the device, creates its objects, connects to the peer, and brings the QP to RTS
+ */
+void verify_open(struct verify *v);
 void verify_close(struct verify *v);
 
-/* Message i: its index in the first 4 bytes, the rest follows from the index. */
+/* Fills in message i: its index in the first 4 bytes; the other bytes follow from the
+ * index.
+ */
 void fill(uint8_t *p, uint32_t i, uint32_t len);
 void check(const uint8_t *p, uint32_t i, uint32_t len, const char *what);
 uint32_t index_of(const uint8_t *p);

@@ -14,7 +14,8 @@
 #include "verify.h"
 
 enum {
-	/* Empty polls between two looks at the target; each may give the processor away.
+	/* number of empty polls between two checks of the target; each poll may yield the
+	 * processor
 	 */
 	LOOK_EVERY = 64,
 };
@@ -90,7 +91,9 @@ void check(const uint8_t *p, uint32_t i, uint32_t len, const char *what)
 			    what, i, len, at, p[at], pattern(i, at));
 }
 
-/* The 40 bytes before a datagram must lead back to the peer. */
+/* Checks the 40 bytes before the data of a datagram: an address handle from them must
+ * lead to the peer.
+ */
 void check_grh(struct verify *v, const struct ibv_wc *wc, uint8_t *slot)
 {
 	struct ibv_ah_attr attr;
@@ -136,7 +139,7 @@ static void post(struct verify *v, struct ibv_send_wr *wr)
 void post_send(struct verify *v, uint32_t i, enum ibv_wr_opcode op, uint8_t *p,
 	       uint32_t len, uint64_t remote)
 {
-	/* Two pieces, so that gathering is tried too. */
+	/* Two SGEs, so that gathering is tested, too. */
 	uint32_t cut = len / 3;
 	struct ibv_sge sge[2] = {
 		{ .addr = (uintptr_t)p, .length = cut, .lkey = v->mr->lkey },
@@ -160,7 +163,7 @@ void post_send(struct verify *v, uint32_t i, enum ibv_wr_opcode op, uint8_t *p,
 	post(v, &wr);
 }
 
-/* The counter is the last 8 bytes of the peer's buffer. */
+/* Posts an atomic. The counter is the last 8 bytes of the peer's buffer. */
 void post_atomic(struct verify *v, uint32_t i, enum operation op)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)(v->check +
@@ -194,7 +197,7 @@ static void sleep_for_event(struct verify *v)
 	struct ibv_cq *got;
 	void *ctx;
 
-	/* A timeout because the target of a lossy transport may wait in vain. */
+	/* The wait has a limit, because messages of unreliable services may be lost. */
 	if (poll(&p, 1, 10) != 1)
 		return;
 	if (ibv_get_cq_event(v->channel, &got, &ctx))
@@ -220,8 +223,8 @@ static bool take(struct verify *v, struct ibv_cq *cq, struct ibv_wc *wc)
 	return n == 1;
 }
 
-/* A target that found a mistake has ended, and answers nothing any more. Without this
- * look, the requester would end some 35 s later, when its retries are used up.
+/* Ends this process if the target has ended, because it has found a mistake. Otherwise
+ * the requester would end about 35 s later, after all retries.
  */
 static void check_target(const struct verify *v)
 {
@@ -254,8 +257,8 @@ union meeting_place {
 	struct sockaddr_in in;
 };
 
-/* Reads where the two meet: ADDRESS:PORT or the path of a socket. Returns the length of
- * the address.
+/* Parses the address at which both sides connect: ADDRESS:PORT, or the path of a UNIX
+ * socket. Returns the length of the address.
  */
 static socklen_t read_place(const char *path, union meeting_place *at)
 {
@@ -300,7 +303,9 @@ static void meet(struct verify *v)
 	close(s);
 }
 
-/* Opens a device of ours, or the first one where there is none: that of a peer. */
+/* Opens a Rocin device or, if there is none, the first device: that of another
+ * implementation.
+ */
 static void open_device(struct verify *v)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -426,7 +431,7 @@ static void to_rts(struct verify *v)
 	       "RTS");
 }
 
-/* Send ours, receive the peer's. */
+/* Sends data of this side, and receives that of the peer. */
 static void exchange(struct verify *v, void *ours, void *theirs, size_t len)
 {
 	if (write(v->sock, ours, len) != (ssize_t)len || read_all(v->sock, theirs, len))
@@ -453,7 +458,9 @@ void verify_open(struct verify *v)
 	ours = v->self;
 	exchange(v, &ours, &v->peer, sizeof(ours));
 	to_rts(v);
-	/* Nothing may be sent before the other side can take it. */
+	/* Waits until the peer is ready, too: before that, it could not receive a
+	 * message.
+	 */
 	exchange(v, &ready, &ready, sizeof(ready));
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* without_call.c - run a program in a sandbox that forbids a system call, as seccomp
- * profiles of containers do.
+/* without_call.c - runs a program in a sandbox in which a system call fails, as with the
+ * seccomp profiles of containers.
  *
  * usage: without_call CALL EPERM|ENOSYS PROGRAM [ARGUMENT...]
  *
- * CALL is io_uring, memfd_create or pidfd_open. Ends with 77 where there are no
+ * CALL is io_uring, memfd_create or pidfd_open. Ends with status 77 if the system has no
  * such sandboxes.
  */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lab_all.c - a program of several ranks, one on each host of a lab: each pair connects
- * by librdmacm, each rank writes a pattern to all others, reads it back, and looks at
- * every byte of what others wrote to it.
+/* lab_all.c - a program of several ranks, one on each host of a lab: each pair of ranks
+ * connects by librdmacm. Each rank writes a pattern to all others, reads it back, and
+ * checks every byte that others have written to it.
  *
  * usage: rocin lab --hosts N -- lab_all [BYTES]
  */
@@ -25,7 +25,9 @@ enum {
 	BACKLOG = RANKS_MAX
 };
 
-/* Where a rank lets the other one write; also the farewell. */
+/* The address at which a rank lets the other one write. It is also the message by which a
+ * rank says that it has finished.
+ */
 struct word {
 	uint64_t address;
 	uint32_t rkey;
@@ -35,7 +37,8 @@ struct word {
 struct peer {
 	struct rdma_cm_id *id;
 	struct word mine, theirs;
-	uint8_t *in, *out, *back; /* written by the peer, to the peer, read from it */
+	/* buffers: written by the peer; written to the peer; read from the peer */
+	uint8_t *in, *out, *back;
 	struct ibv_mr *word_mr, *in_mr, *out_mr, *back_mr;
 };
 
@@ -92,7 +95,7 @@ static struct ibv_mr *registered(struct peer *p, void *memory, size_t len)
 	return mr;
 }
 
-/* Memory, and the receive for what the other one says first. */
+/* Registers the memory, and posts the receive for the first message of the peer. */
 static void furnish(struct peer *p)
 {
 	p->in = calloc(3, bytes);
@@ -168,7 +171,7 @@ static void accept_one(struct rdma_cm_id *listener)
 	EXPECT(rdma_accept(id, &param) == 0);
 }
 
-/* Lower ranks listen, higher ones connect. */
+/* A rank listens for connections of higher ranks, and connects to the lower ones. */
 static void connect_all(void)
 {
 	struct rdma_cm_id *listener = endpoint(NULL);
@@ -241,7 +244,9 @@ static void finish_write(struct peer *p, unsigned other)
 }
 
 /* ------------------------------------------------------------------------- the end */
-/* Whose last acknowledgement was lost asks again, and somebody must be there then. */
+/* A rank whose last acknowledgement was lost sends its request again, so the other rank
+ * must still exist then. For this, all ranks wait at the end until all have finished.
+ */
 static int open_meeting(void)
 {
 	const struct sockaddr_in here = { .sin_family = AF_INET,
@@ -253,7 +258,7 @@ static int open_meeting(void)
 	return fd;
 }
 
-/* Rank 0 lets all go when all have come. */
+/* Rank 0 lets all ranks end when all of them have connected. */
 static void lead_meeting(int listener)
 {
 	int fds[RANKS_MAX];
@@ -296,7 +301,7 @@ int main(int argc, char **argv)
 	for_others(hear);
 	for_others(write_to);
 	for_others(finish_write);
-	for_others(hear); /* what it wrote is there */
+	for_others(hear); /* after this message, the data of the rank has arrived */
 	for (unsigned other = 0; other < size; other++)
 		if (other != rank)
 			wrong += wrong_bytes(&peers[other], other);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* without_namespaces.c - run a program in a sandbox that makes no namespaces, as that of
- * container engines.
+/* without_namespaces.c - runs a program in a sandbox in which no namespaces can be
+ * created, like that of container engines.
  *
  * usage: without_namespaces PROGRAM [ARGUMENT...]
  *
- * Ends with 77 where there are no such sandboxes.
+ * Ends with status 77 if the system has no such sandboxes.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -26,7 +26,9 @@ int main(int argc, char **argv)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
-		/* The low half, which comes first on the machines that tests run on. */
+		/* The low half of the argument, which comes first on little-endian
+		 * machines.
+		 */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args[0])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACES, 0, 1),

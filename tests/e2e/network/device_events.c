@@ -47,8 +47,9 @@ static void print_port(struct ibv_context *ctx)
 	printf("port %s\n", port.state == IBV_PORT_ACTIVE ? "active" : "down");
 }
 
-/* Reads the GID at @index in each way. Return: whether all ways, and @entry of the table
- * that was read before, say the same; not so if the address has changed in between.
+/* Reads the GID at @index by all functions for this. Returns true if all of them, and
+ * @entry of the table that was read before, have the same GID. They may differ if the
+ * address has changed in between.
  */
 static bool is_same_gid(struct ibv_context *ctx, int index,
 			const struct ibv_gid_entry *entry, union ibv_gid *gid)
@@ -65,8 +66,8 @@ static bool is_same_gid(struct ibv_context *ctx, int index,
 	       memcmp(&entry->gid, gid, sizeof(*gid)) == 0;
 }
 
-/* Reads the table and then each GID. Return: number of GIDs in @table; -1: not all ways
- * to read them say the same.
+/* Reads the GID table, and then each GID. Returns the number of GIDs in @table; -1: the
+ * functions return different GIDs.
  */
 static ssize_t read_gids(struct ibv_context *ctx, struct ibv_gid_entry *table)
 {
@@ -92,7 +93,9 @@ static void print_gids(struct ibv_context *ctx)
 	struct ibv_gid_entry table[GIDS_MAX];
 	ssize_t count = -1;
 
-	/* The test changes an address, and at once asks what is there. */
+	/* The test changes an address and reads the GIDs at once, so the reading may have
+	 * to be repeated.
+	 */
 	for (unsigned ms = 0; count < 0; ms++) {
 		EXPECT(ms < PATIENCE_MS);
 		count = read_gids(ctx, table);
@@ -120,7 +123,7 @@ static void print_new_qp(const struct loop *l)
 		EXPECT(ibv_destroy_qp(qp) == 0);
 }
 
-/* False at the end of the input. */
+/* Answers a question. Returns false at the end of the input. */
 static bool answer(const struct loop *l)
 {
 	char line[64];
@@ -156,7 +159,7 @@ int main(void)
 	l.pd = ibv_alloc_pd(l.ctx);
 	l.cq = ibv_create_cq(l.ctx, 16, NULL, NULL, 0);
 	EXPECT(l.pd && l.cq);
-	qp = loop_create_qp(&l); /* the device is in use from here on */
+	qp = loop_create_qp(&l); /* from here on, the device is in use */
 	printf("ready\n");
 	for (;;) {
 		EXPECT(poll(p, CONTEXTS + 1, -1) > 0);

@@ -28,7 +28,7 @@ enum {
 	MCAST_QPN = 0xffffff,
 	QKEY = 0x1234,
 	GRH_LEN = 40,
-	LEN = 200, /* bytes of a datagram */
+	LEN = 200, /* number of bytes in a datagram */
 	SLOT = GRH_LEN + LEN,
 	COUNT_MAX = 200,
 	WAIT_S = 300,
@@ -43,7 +43,7 @@ struct datagram {
 
 struct end {
 	bool sends, receives, dies;
-	const char *refusal; /* or NULL */
+	const char *refusal; /* expected error of attaching, or NULL */
 	uint8_t gid_index, hops;
 	uint32_t count, tag;
 	union ibv_gid group;
@@ -57,7 +57,7 @@ struct end {
 	struct ibv_mr *mr, *send_mr;
 	uint8_t (*slot)[SLOT];
 	struct datagram out;
-	uint32_t next; /* number that must come now */
+	uint32_t next; /* number of the datagram that must come next */
 };
 
 static void parse(struct end *e, int argc, char **argv)
@@ -149,7 +149,9 @@ static void close_end(struct end *e)
 	free(e->slot);
 }
 
-/* The header before the data is that of the packet: to the group, with its hop limit. */
+/* Checks the header before the data: it must be that of a packet to the group, with the
+ * hop limit of the sender.
+ */
 static void check_header(const struct end *e, const uint8_t *grh)
 {
 	if (e->group.raw[0] == 0xff) {
@@ -183,7 +185,7 @@ static void take(struct end *e, const struct ibv_wc *wc)
 	e->next++;
 }
 
-/* The next completion. */
+/* Waits for the next completion, and returns it. */
 static struct ibv_wc await(const struct end *e)
 {
 	time_t end = time(NULL) + WAIT_S;
@@ -200,7 +202,9 @@ static struct ibv_wc await(const struct end *e)
 	return wc;
 }
 
-/* Completions until @number has been received (or sent, if it is SEND_ID). */
+/* Handles completions until datagram @number was received (or was sent, if @number is
+ * SEND_ID).
+ */
 static void run_until(struct end *e, uint32_t number)
 {
 	while (number == SEND_ID || e->next <= number) {
@@ -263,7 +267,9 @@ static void expect_refusal(struct end *e)
 	EXPECT(ibv_detach_mcast(e->qp, &e->group, 0) == EINVAL);
 }
 
-/* What was attached can be detached still, and nothing else attached. */
+/* After the death of the device, the QP can still be detached from its group, and cannot
+ * be attached to another one.
+ */
 static void outlive_device(struct end *e)
 {
 	union ibv_gid another = e->group;

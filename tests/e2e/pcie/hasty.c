@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hasty.c - small mistakes with memory, by name, and the same things done right; for the
- * sanitizer. One process, two RC queue pairs.
+/* hasty.c - programs with small mistakes in the use of memory, and the same programs
+ * without the mistake, for tests of the sanitizer. The argument is the name of one of
+ * them. One process with two RC queue pairs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,7 @@ enum {
 };
 
 static struct loop l;
-static uint8_t *here, *there; /* LEN bytes each, both registered */
+static uint8_t *here, *there; /* two registered buffers of LEN bytes */
 static struct ibv_mr *mr;
 static unsigned to_poll;
 
@@ -63,7 +64,8 @@ static void write_there(void *local, unsigned flags)
 	post(IBV_WR_RDMA_WRITE, local, LEN, there, IBV_SEND_SIGNALED | flags);
 }
 
-/* --------------------------------------------------------------- the buffer */
+/* --------------------------------------------------------------- mistakes with buffers
+ */
 static void source(void)
 {
 	write_there(here, 0);
@@ -78,7 +80,7 @@ static void last_byte(void)
 	poll_all();
 }
 
-/* Of whole pages the store itself is seen. */
+/* The buffer consists of whole pages, so the sanitizer can report the store itself. */
 static void page(void)
 {
 	post(IBV_WR_RDMA_WRITE, here, 4096, there, IBV_SEND_SIGNALED);
@@ -86,7 +88,9 @@ static void page(void)
 	poll_all();
 }
 
-/* The second completion covers the first request, too; until then nothing does. */
+/* The second completion shows that the first request has completed, too. Before it,
+ * nothing shows that.
+ */
 static void source_unsignaled(void)
 {
 	post(IBV_WR_RDMA_WRITE, here, LEN / 2, there, 0);
@@ -112,7 +116,7 @@ static void inlined(void)
 	poll_all();
 }
 
-/* What the device writes is no store of the program. */
+/* No mistake: it is the device that writes to the buffer, not the program. */
 static void received_into(void)
 {
 	write_there(here, 0);
@@ -126,7 +130,8 @@ static void thrice(void)
 		source();
 }
 
-/* ---------------------------------------------------------------- the fence */
+/* ---------------------------------------------------------------- mistakes with fences
+ */
 static void read_here(unsigned flags)
 {
 	post(IBV_WR_RDMA_READ, here, LEN, there, IBV_SEND_SIGNALED | flags);
@@ -153,7 +158,7 @@ static void fence_atomic(void)
 	poll_all();
 }
 
-/* A fence of a request between the two serves both. */
+/* A fence of a request between the two others is sufficient for both. */
 static void fenced(void)
 {
 	read_here(0);
@@ -164,10 +169,10 @@ static void fenced(void)
 	poll_all();
 	write_there(here, 0);
 	poll_all();
-	/* Nothing in common. */
+	/* These two have no bytes in common. */
 	post(IBV_WR_RDMA_READ, here, 8, there, IBV_SEND_SIGNALED);
 	post(IBV_WR_RDMA_WRITE, here + 8, 8, there + 8, IBV_SEND_SIGNALED);
-	/* The order of these is kept. */
+	/* These two are executed in order even without a fence. */
 	post(IBV_WR_RDMA_WRITE, here + 16, 8, there + 16, IBV_SEND_SIGNALED);
 	post(IBV_WR_RDMA_READ, here + 24, 8, there + 16, IBV_SEND_SIGNALED);
 	poll_all();
@@ -179,7 +184,7 @@ static void both(void)
 	fence_local();
 }
 
-/* 320 mistakes, each at a place of its own. */
+/* 320 mistakes, each at another place in the code. */
 #define FOUR(calls) calls calls calls calls
 static void many(void)
 {
@@ -196,7 +201,7 @@ static void end_at_once(int sig)
 	_exit(9);
 }
 
-/* The kernel's form of struct sigaction. */
+/* struct sigaction as the kernel defines it. */
 struct kernel_action {
 	void (*handler)(int sig);
 	unsigned long flags;
@@ -204,7 +209,9 @@ struct kernel_action {
 	unsigned long mask;
 };
 
-/* As runtimes of languages do, that use no C library. */
+/* Sets a handler by a system call, as programs do whose language has a runtime without
+ * libc.
+ */
 static void handle_by_system_call(int sig)
 {
 	struct kernel_action a = { .handler = end_at_once,
@@ -227,7 +234,7 @@ static void raw_handler(void)
 	page();
 }
 
-/* Looks at the target of a WRITE that no completion has brought yet. */
+/* Reads the target of WRITEs before a completion shows that their data has arrived. */
 static void look(void)
 {
 	volatile uint8_t *at = there;
@@ -262,7 +269,7 @@ static void fails(void)
 	exit(3);
 }
 
-/* The child finds nothing and ends with 0. */
+/* The child process makes no mistake and ends with status 0. */
 static void forks(void)
 {
 	int status;

@@ -44,7 +44,8 @@ static struct ibv_mr *register_words(_Atomic uint64_t *words, unsigned count)
 	return mr;
 }
 
-/* Writes 1 to a word, and takes the requester's completion, which says nothing about it.
+/* Writes 1 to a word, and polls the completion at the requester, which does not show that
+ * the word has arrived.
  */
 static void write_word(const struct ibv_mr *mr, _Atomic uint64_t *word)
 {
@@ -102,7 +103,7 @@ static void await_thread_local(void)
 		;
 }
 
-/* The call reads the old bytes, as a load would, and does not fail. */
+/* The system call reads the old bytes, as a load would, and does not fail. */
 static void hand_to_system_call(void)
 {
 	_Atomic uint64_t *word = map_words(1, MAP_PRIVATE);

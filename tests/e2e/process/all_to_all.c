@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* all_to_all.c - many processes on one device, each of which sends to each other one, in
- * rounds: by UDP first, then by local wires, which give back their memory when all rest.
+/* all_to_all.c - many processes on one device. In each round, each of them sends messages
+ * to each other one: first by UDP, then by local wires. When no process sends, the wires
+ * must release memory.
  *
  * usage: all_to_all COUNT ROUNDS
  *
- * Each has an RC queue pair for each other one.
+ * Each process has an RC queue pair for each other process.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -17,9 +18,9 @@
 enum {
 	COUNT_MAX = 250,
 	LEN = 64,
-	AT_A_TIME = 8, /* requests under way */
-	REST_S = 3,    /* longer than a ring keeps memory that it does not use */
-	LIMIT_S = 900, /* for a round */
+	AT_A_TIME = 8, /* number of requests that are in progress at once */
+	REST_S = 3,    /* seconds; a ring releases unused memory in less time */
+	LIMIT_S = 900, /* time limit of a round in seconds */
 };
 
 struct message {
@@ -29,16 +30,19 @@ struct message {
 
 static_assert(sizeof(struct message) == LEN, "no padding");
 
-/* What the processes tell each other. */
+/* The data that the processes exchange. */
 struct board {
 	pthread_barrier_t barrier;
 	double begin;
 	struct place {
-		uint32_t qpn[COUNT_MAX]; /* towards each */
-		double opened;		 /* seconds after the start of all */
-		size_t memory;		 /* bytes that are its own */
-		size_t wires;		 /* its share of the memory of local wires, */
-		size_t resting;		 /* and when they rest */
+		/* numbers of the QPs that lead to the other processes */
+		uint32_t qpn[COUNT_MAX];
+		/* seconds from the common start until the device was open */
+		double opened;
+		size_t memory; /* bytes of memory that only this process has */
+		/* this process's share of the memory of local wires, in bytes */
+		size_t wires;
+		size_t resting; /* the same while no process sends */
 		unsigned files;
 	} place[COUNT_MAX];
 };
@@ -54,9 +58,10 @@ struct member {
 static struct board *board;
 static unsigned count, rounds;
 
-/* ---- What it costs ---- */
-/* Of what it shares with one other its part is half: the sum is what all have. A page
- * that the other end alone has touched is counted there.
+/* ---- Memory of the processes ---- */
+/* Returns the share of this process in the memory of local wires. Of a page that two
+ * processes use, it is half, so that the sum over all processes is the total memory. A
+ * page that only the other end has touched is counted there.
  */
 static size_t wire_memory(void)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* closers.c - programs that close descriptors which they have not opened.
+/* closers.c - a program that closes descriptors which it has not opened.
  *
  * usage: closers [range|N]
  *
- * Without an argument they do so by close_range(), closefrom(), close() and dup2(), and
- * all goes on. Otherwise by bare system calls: all descriptors at once (range) or the
- * N-th of them, and with a file of the program's in each place. The device may die, the
- * program does not, and its file is what it was. Status 3: there is no N-th.
+ * Without an argument, it uses close_range(), closefrom(), close() and dup2(), after
+ * which the device must still work. With an argument, it uses system calls without libc:
+ * it closes all descriptors at once (range), or the N-th one, and opens a file of its own
+ * with each number. The device may die then, but the program must not, and its file must
+ * not change. Status 3: there is no N-th descriptor.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +28,7 @@ enum {
 static uint8_t buf[2][4096];
 static struct ibv_mr *mr;
 static struct loop l;
-static bool was_open[MOST]; /* before the device was opened */
+static bool was_open[MOST]; /* descriptors that were open before the device was opened */
 static unsigned seen;
 
 static bool is_open(int fd)
@@ -35,13 +36,13 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* libibverbs has some of its own, which it hands to the program. */
+/* Returns true if the descriptor belongs to libibverbs, which gives it to the program. */
 static bool is_the_librarys(int fd)
 {
 	return fd == l.ctx->cmd_fd || fd == l.ctx->async_fd;
 }
 
-/* For who reads why it failed. */
+/* Prints what a descriptor is, to explain a failure. */
 static void name(int fd)
 {
 	char path[32], what[64] = "";
@@ -80,7 +81,8 @@ static void expect_to_work(void)
 	EXPECT(memcmp(buf[0], buf[1], sizeof(buf[0])) == 0);
 }
 
-/* ------------------------------------------------------------------ by the library */
+/* ---------------------------------------------------------------- by functions of libc
+ */
 static void nothing_of_the_devices_is_closed(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ours = 0, status, fd;
@@ -99,10 +101,12 @@ static void nothing_of_the_devices_is_closed(void)
 		EXPECT(dup3(null, fd, O_CLOEXEC) == -1 && errno == EBUSY);
 		EXPECT(is_open(fd));
 	}
-	EXPECT(ours >= 4); /* a timer, a doorbell, a set, a socket */
+	/* the device has at least a timer, a doorbell, an epoll descriptor and a socket
+	 */
+	EXPECT(ours >= 4);
 	EXPECT(is_open(null));
 	expect_to_work();
-	/* A child closes its own copies. */
+	/* In a child process, the copies of the descriptors can be closed. */
 	pid = fork();
 	if (pid == 0) {
 		EXPECT(close_range(3, ~0u, 0) == 0);
@@ -123,7 +127,9 @@ static void nothing_of_the_devices_is_closed(void)
 		expect_to_work();
 }
 
-/* ------------------------------------------------------------- by bare system calls */
+/* ------------------------------------------------------------- by system calls without
+ * libc
+ */
 static void use_and_end(void)
 {
 	struct loop_request r = request();
@@ -139,9 +145,9 @@ static void use_and_end(void)
 	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 	const clock_t end = clock() + CLOCKS_PER_SEC / 10;
 
-	/* Each request completes, at last because the device has seen that something was
-	 * closed, and is dead. It does not die of a descriptor that was not in use any
-	 * more.
+	/* Each request completes. At the latest the device then notices that a descriptor
+	 * was closed, and is dead. If the descriptor was not in use any more, it need not
+	 * die.
 	 */
 	while (wc.status == IBV_WC_SUCCESS && clock() < end) {
 		EXPECT(ibv_post_send(l.qp[0], &wr, &bad) == 0);
@@ -149,7 +155,7 @@ static void use_and_end(void)
 			;
 	}
 	EXPECT(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR);
-	/* What libibverbs has closed of its own is none of this. */
+	/* Descriptors that libibverbs itself has closed do not count. */
 	for (unsigned i = 0; i < 2; i++)
 		(void)ibv_destroy_qp(l.qp[i]);
 	(void)ibv_dereg_mr(mr);
@@ -178,7 +184,8 @@ static void close_barely(const char *which)
 
 		if (!mine[fd])
 			continue;
-		(void)syscall(SYS_close, fd); /* the device may have closed it itself */
+		/* fails if the device has already closed the descriptor itself */
+		(void)syscall(SYS_close, fd);
 		file = memfd_create("mine", MFD_CLOEXEC);
 		EXPECT(file >= 0 && write(file, text, sizeof(text)) == sizeof(text));
 		EXPECT(lseek(file, 0, SEEK_SET) == 0);

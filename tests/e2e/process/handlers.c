@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* handlers.c - a program that sets handlers of SIGSEGV and SIGBUS and blocks them as it
- * likes, while a peer writes to memory that it has unmapped: it lives, its handlers see
- * its own faults only, and are what it is told that they are.
+/* handlers.c - a program that sets handlers of SIGSEGV and SIGBUS and blocks these
+ * signals, while a peer writes to memory that the program has unmapped. The program must
+ * survive, its handlers must be called only for its own faults, and sigaction() must
+ * report the handlers that the program has set.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +16,8 @@
 #include "tests/e2e/kit/loop.h"
 #include "tests/kit/apart.h"
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old programs do so */
+/* old programs use such functions */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 enum {
 	LEN = 65536
@@ -25,7 +27,7 @@ static struct loop l;
 static uint8_t *good;
 static struct ibv_mr *good_mr;
 static sigjmp_buf escape;
-static uint8_t *hole; /* that the program touches itself */
+static uint8_t *hole; /* unmapped memory that the program itself accesses */
 
 static void set_up(void)
 {
@@ -40,7 +42,7 @@ static void tear_down(void)
 	loop_close(&l);
 }
 
-/* Registered, and gone again: of the fault the device is to find out by itself. */
+/* Registers memory and unmaps it. The device notices this only by a fault of its own. */
 static struct ibv_mr *gone_memory(void)
 {
 	void *mem = map_apart(LEN, PROT_READ | PROT_WRITE);
@@ -66,7 +68,9 @@ static void write_to(struct ibv_mr *mr)
 	EXPECT(status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR);
 }
 
-/* @meanwhile: between the registration and the peer's WRITE. */
+/* Checks that the program survives. @meanwhile is called between the registration and the
+ * WRITE of the peer.
+ */
 static void lives(void (*meanwhile)(void))
 {
 	struct ibv_mr *mr;
@@ -89,7 +93,7 @@ static void with_info(int sig, siginfo_t *info, void *ctx)
 {
 	(void)ctx;
 	if (info->si_addr < (void *)hole || info->si_addr >= (void *)(hole + 4096))
-		_exit(9); /* a fault of the device */
+		_exit(9); /* the handler was called for a fault of the device */
 	siglongjmp(escape, sig);
 }
 
@@ -128,7 +132,7 @@ static void set_by_sysv_signal(void)
 	EXPECT(sigset(SIGBUS, plain) != SIG_ERR);
 }
 
-/* More than are kept in mind. */
+/* Sets more different handlers than the library remembers. */
 static void set_many(void)
 {
 	struct sigaction act = action(SA_SIGINFO), was;
@@ -144,7 +148,7 @@ static void set_many(void)
 		}
 }
 
-/* What the program is told is what it has set. */
+/* sigaction() must report what the program has set. */
 static void handlers_are_what_they_were_set_to(void)
 {
 	struct sigaction first = action(SA_SIGINFO), second = action(SA_RESTART), was;
@@ -174,10 +178,11 @@ static void own_faults_reach_the_own_handler(void)
 		*(volatile uint8_t *)hole = 1;
 	}
 	EXPECT(sig == SIGSEGV);
-	EXPECT(signal(SIGSEGV, plain) == SIG_DFL); /* it was good for one */
+	/* the handler was for one signal only */
+	EXPECT(signal(SIGSEGV, plain) == SIG_DFL);
 }
 
-/* While the device works, all the time. */
+/* Sets handlers all the time while the device works. */
 static atomic_bool done;
 
 static void *sets_handlers(void *arg)
@@ -228,7 +233,7 @@ static bool is_blocked(void)
 	return sigismember(&now, SIGSEGV) == 1;
 }
 
-/* The device has looked at the mask a moment ago. */
+/* Lets the device use memory, so that it has examined the signal mask just before. */
 static void use(void)
 {
 	static uint8_t target[64];
@@ -282,7 +287,7 @@ static void block_by_context(void)
 static void lives_while_blocked(void (*by)(void))
 {
 	lives(by);
-	EXPECT(is_blocked()); /* as the program wants it */
+	EXPECT(is_blocked()); /* the mask must still be that of the program */
 	change(SIG_UNBLOCK);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lifecycle.c - Rocin in other people's processes: fork, vfork, exec, cancelled threads.
+/* lifecycle.c - Rocin in processes that use fork, vfork, exec or cancelled threads.
  *
- * Each case makes its own device and checks afterwards that it still moves data.
+ * Each case opens a device and checks at the end that it can still transfer data.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,8 @@ static void still_works(struct loop *l)
 	r.rkey = mr->rkey;
 	memset(buf[0], buf[1][0] + 1, sizeof(buf[0]));
 	EXPECT(loop_run(l, &r, NULL) == IBV_WC_SUCCESS);
-	/* The completion says nothing about the target: the bytes may come later. */
+	/* The completion does not show that the target has the data, so this loop waits.
+	 */
 	while (memcmp(buf[0], buf[1], sizeof(buf[0])))
 		;
 	EXPECT(!ibv_dereg_mr(mr));
@@ -60,7 +61,7 @@ static void child_gets_errors_and_parent_is_undisturbed(void)
 		EXPECT(ibv_post_send(l.qp[0], &wr, &bad) != 0);
 		EXPECT(ibv_poll_cq(l.cq, 1, &wc) < 0 || errno != 0);
 		EXPECT(!loop_create_qp(&l));
-		/* It may open the device anew. */
+		/* The child process may open the device again. */
 		loop_open(&own);
 		still_works(&own);
 		loop_close(&own);
@@ -109,7 +110,9 @@ static void child_outlives_a_killed_parent(void)
 	}
 }
 
-/* As subprocess modules and daemons do: the child shares our memory and closes all. */
+/* Subprocess modules and daemons do this: the child shares our memory and closes all
+ * descriptors.
+ */
 static void vfork_child_that_closes_all_descriptors(void)
 {
 	struct loop l;
@@ -178,7 +181,7 @@ static void cancelling_a_polling_thread_leaves_no_lock_behind(void)
 	loop_close(&l);
 }
 
-/* Neither rocind nor anything else may show up as a child of the program. */
+/* Neither rocind nor another process of Rocin may be a child process of the program. */
 static void no_child_appears(void)
 {
 	struct loop l;

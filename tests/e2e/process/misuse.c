@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* misuse.c - what a program gets that does wrong things: an errno or an error completion,
- * never a crash, and everything else goes on working.
+/* misuse.c - a program that uses the device in wrong ways gets an errno or an error
+ * completion, never crashes, and can go on using everything else.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const unsigned int all_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOT
 
 struct fixture {
 	struct loop l;
-	uint8_t *good; /* stays mapped */
+	uint8_t *good; /* memory that stays mapped */
 	struct ibv_mr *good_mr;
 };
 
@@ -52,7 +52,9 @@ static struct loop_request request(struct fixture *f, enum ibv_wr_opcode op,
 				      .rkey = rkey };
 }
 
-/* Memory that was registered and is then taken away, reached from the far side. */
+/* A request of the peer accesses memory that was registered and then removed by
+ * @take_away.
+ */
 static void gone_memory_fails_the_request(void (*take_away)(uint8_t *mem),
 					  enum ibv_wr_opcode op)
 {
@@ -160,7 +162,9 @@ static void posting_is_refused_in_the_wrong_state_or_shape(void)
 	EXPECT(ibv_post_send(fresh, &wr, &bad) == EINVAL);
 	EXPECT(ibv_post_recv(fresh, &rwr, &rbad) == EINVAL);
 	EXPECT(!ibv_destroy_qp(fresh));
-	/* 16 fit, the 17th does not. No receive is posted, so none completes. */
+	/* The queue has room for 16 requests, so the 17th fails. No receive is posted, so
+	 * none of them completes.
+	 */
 	for (unsigned i = 0; i < 16; i++)
 		EXPECT(!ibv_post_send(f.l.qp[0], &wr, &bad));
 	EXPECT(ibv_post_send(f.l.qp[0], &wr, &bad) == ENOMEM);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* processes.c - many processes on one device, in a ring: each sends to the next
- * and the next but one. Half of them are killed: the others notice it where
- * they sent to the dead, and nowhere else, and as many new ones take the places
- * of the dead.
+/* processes.c - many processes on one device, in a ring: each sends to the next one and
+ * to the next but one. Half of them are killed. The others must get errors only on the
+ * QPs that lead to killed processes. New processes take the places of the killed ones.
  *
  * usage: processes COUNT	even
  */
@@ -18,14 +17,14 @@ enum {
 	COUNT_MAX = 255,
 	MESSAGES = 8,
 	LEN = 64,
-	TO_NEXT = 0, /* QPs of a process: out to the next ... */
-	FROM_LAST,   /* ... and in from the one before, */
-	TO_SECOND,   /* likewise of the next but one */
+	TO_NEXT = 0, /* QPs of a process: this one sends to the next process */
+	FROM_LAST,   /* receives from the process before */
+	TO_SECOND,   /* the same for the next process but one */
 	FROM_SECOND,
 	QPS,
 };
 
-/* Who meets; the parent always. */
+/* The groups of processes that wait for each other. The parent belongs to all of them. */
 enum meeting {
 	ALL,
 	SURVIVORS,
@@ -33,13 +32,14 @@ enum meeting {
 	MEETINGS
 };
 
-/* What the processes tell each other. */
+/* The data that the processes exchange. */
 struct board {
 	pthread_barrier_t barrier[MEETINGS];
 	struct place {
 		uint32_t qpn[QPS];
-		double opened; /* seconds from the start of the process to its QPs */
-		size_t memory; /* bytes that are its own */
+		/* seconds from the start of the process until its QPs exist */
+		double opened;
+		size_t memory; /* bytes of memory that only this process has */
 	} place[COUNT_MAX];
 };
 
@@ -78,7 +78,9 @@ static void open_device(struct member *m, unsigned self)
 	board->place[self].memory = crowd_own_memory();
 }
 
-/* A newcomer has no live neighbours but the next but one. */
+/* Connects the QPs. Of its neighbours, a newcomer can reach only the next process but
+ * one, because the direct neighbours no longer have QPs for it.
+ */
 static void connect_ring(struct member *m, unsigned self, bool newcomer)
 {
 	const struct place *p = board->place;
@@ -115,7 +117,8 @@ static void post_send(struct member *m, struct ibv_qp *qp)
 	EXPECT(!ibv_post_send(qp, &wr, &bad));
 }
 
-/* MESSAGES out by one QP, and as many in by another, from process @from. */
+/* Sends MESSAGES messages by QP @out, and receives as many by QP @in from process @from.
+ */
 static void talk(struct member *m, struct ibv_qp *out, struct ibv_qp *in, int from)
 {
 	unsigned sent = 0, received = 0;
@@ -154,7 +157,7 @@ static void exchange(struct member *m, unsigned self, int step, enum meeting who
 	meet(who);
 }
 
-/* The next process is dead: nothing else can happen than that its retries end.
+/* Called when the next process is dead: a request to it can only fail after all retries.
  */
 static void notice_death(struct member *m)
 {
@@ -190,7 +193,7 @@ static void live(unsigned self, bool newcomer)
 		exchange(m, self, 1, ALL);
 		meet(ALL);
 		if (self % 2)
-			pause(); /* to be killed */
+			pause(); /* until the process is killed */
 		meet(SURVIVORS);
 		notice_death(m);
 		who = SURVIVORS;
@@ -246,7 +249,8 @@ static void report(double seconds)
 	fflush(stdout);
 }
 
-/* All slots but one are taken: the parent takes that, and there is none for a child. */
+/* All slots but one are in use: the parent takes this one, and a child process gets none.
+ */
 static void fill_up(void)
 {
 	struct member *m = calloc(1, sizeof(*m));
@@ -284,7 +288,8 @@ int main(int argc, char **argv)
 	report(crowd_now_s() - begin);
 	if (count == COUNT_MAX - 1)
 		fill_up();
-	for (unsigned i = 0; i < 3; i++) /* exchange(), and before the killing */
+	/* exchange() has two of these meetings, and one is before the killing */
+	for (unsigned i = 0; i < 3; i++)
 		meet(ALL);
 	for (unsigned i = 1; i < count; i += 2)
 		EXPECT(!kill(pid[i], SIGKILL));
@@ -293,7 +298,7 @@ int main(int argc, char **argv)
 	meet(SURVIVORS);
 	for (unsigned i = 0; i < 2; i++)
 		meet(SURVIVORS);
-	/* As many as have died, of which the survivors need not know. */
+	/* As many processes as have died; the survivors do not communicate with them. */
 	for (unsigned i = 1; i < count; i += 2)
 		pid[i] = start(i, true);
 	for (unsigned i = 0; i < 3; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* threads.c - many threads on one device, for ThreadSanitizer and without it.
+/* threads.c - many threads on one device, with or without ThreadSanitizer.
  *
  *	workers	each has a pair of QPs; all share one CQ, so whoever polls finds the
  *		others' completions
@@ -7,7 +7,7 @@
  *	events	one thread sleeps in ibv_get_cq_event()
  *	churn	one thread makes, uses and destroys QPs on the shared CQ, CQs and MRs
  *
- * Every transfer is checked by the thread that asked for it.
+ * The thread that has requested a transfer checks it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,13 +21,13 @@
 enum {
 	WORKERS = 3,
 	CROWD = 2,
-	CROWD_DEPTH = 8, /* requests of each; the QP takes 16 */
-	MESSAGE = 3000,	 /* three packets */
+	CROWD_DEPTH = 8, /* number of requests of each thread; the QP has room for 16 */
+	MESSAGE = 3000,	 /* length of a message: three packets */
 	RUN_MS = 3000,
 	GIVE_UP_S = 900,
 };
 
-/* Who posted; in wr_id, with bit 8 for receives. */
+/* The thread that has posted a request. It is in wr_id, with bit 8 set for receives. */
 enum owner {
 	WORKER_0,
 	CROWD_0 = WORKER_0 + WORKERS,
@@ -38,7 +38,7 @@ enum {
 	IS_RECV = 0x100
 };
 
-static struct loop shared; /* its QPs are the crowd's, its CQ is everybody's */
+static struct loop shared; /* its QPs belong to the crowd; all threads share its CQ */
 static _Atomic unsigned sends_done[OWNERS], recvs_done[OWNERS];
 static _Atomic bool over;
 static _Atomic uint64_t transfers;
@@ -47,7 +47,7 @@ static uint64_t crowd_sum;
 static struct ibv_mr *crowd_sum_mr;
 static _Atomic uint64_t crowd_posted;
 
-/* Take one completion of the shared CQ, for whom it may concern. */
+/* Takes one completion of the shared CQ, and counts it for its owner. */
 static void poll_shared(void)
 {
 	struct ibv_wc wc;
@@ -67,7 +67,7 @@ static void poll_shared(void)
 		atomic_fetch_add(&sends_done[wc.wr_id & 0xff], 1);
 }
 
-/* A pair of QPs on @cq, and a region with a source and a target. */
+/* A pair of QPs on @cq, and a region with source and target buffers. */
 struct pair {
 	struct loop loop;
 	struct ibv_mr *mr;
@@ -134,7 +134,8 @@ static void post(struct pair *p, enum ibv_wr_opcode opcode, uint64_t wr_id)
 	EXPECT(!ibv_post_send(p->loop.qp[0], &wr, &bad));
 }
 
-/* One transfer from p->from to p->to (or an addition), waited for with @owner's counts.
+/* Makes one transfer from p->from to p->to, or an atomic addition, and waits for it by
+ * the counts of @owner.
  */
 static void transfer(struct pair *p, enum ibv_wr_opcode opcode, unsigned owner,
 		     unsigned n)
@@ -298,7 +299,7 @@ int main(void)
 		start(&thread[n++], crowd, CROWD_0 + i);
 	start(&thread[n++], events, 0);
 	start(&thread[n++], churn, 0);
-	nanosleep(&run, NULL); /* how long the test runs */
+	nanosleep(&run, NULL); /* the duration of the test */
 	atomic_store(&over, true);
 	while (n > 0)
 		EXPECT(!pthread_join(thread[--n], NULL));
