@@ -64,8 +64,7 @@ static void write_there(void *local, unsigned flags)
 	post(IBV_WR_RDMA_WRITE, local, LEN, there, IBV_SEND_SIGNALED | flags);
 }
 
-/* --------------------------------------------------------------- mistakes with buffers
- */
+/* ------------------------------------------------------------- mistakes with buffers */
 static void source(void)
 {
 	write_there(here, 0);
@@ -130,8 +129,7 @@ static void thrice(void)
 		source();
 }
 
-/* ---------------------------------------------------------------- mistakes with fences
- */
+/* -------------------------------------------------------------- mistakes with fences */
 static void read_here(unsigned flags)
 {
 	post(IBV_WR_RDMA_READ, here, LEN, there, IBV_SEND_SIGNALED | flags);

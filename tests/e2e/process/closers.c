@@ -81,8 +81,7 @@ static void expect_to_work(void)
 	EXPECT(memcmp(buf[0], buf[1], sizeof(buf[0])) == 0);
 }
 
-/* ---------------------------------------------------------------- by functions of libc
- */
+/* -------------------------------------------------------------- by functions of libc */
 static void nothing_of_the_devices_is_closed(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ours = 0, status, fd;
