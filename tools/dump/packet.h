@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* packet.h - parses a captured packet of InfiniBand or RoCE, and writes it as text. The
  * formats differ in the headers before the BTH, and in which of their fields the ICRC
- * covers; `rocin formats' shows them side by side.
+ * covers; `rocin formats` shows them side by side.
  *
  * The packet may come from any sender; it may be malformed, or cut off by the capture.
  *

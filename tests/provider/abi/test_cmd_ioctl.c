@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_cmd_ioctl.c - the plugin answers libibverbs where nobody else does.
+/* test_cmd_ioctl.c - the plugin answers ioctl() requests of libibverbs itself.
  *
- * No stand-in is loaded here, so a request to /dev/null gets ENOTTY until the reference
- * of libibverbs to ioctl() is redirected. A context is made by the library's own
- * function, as the plugin makes them.
+ * The preload library is not loaded here, so an ioctl() on /dev/null fails with ENOTTY
+ * until the plugin redirects libibverbs's reference to ioctl(). The test creates its
+ * context by libibverbs's own function, as the plugin does.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -129,9 +129,9 @@ static void other_programs_requests_pass_through(void **state)
 	close(pipe_fd[1]);
 }
 
-/* What the library asks the kernel, with up to two attributes. */
+/* A request of libibverbs to the kernel, with up to two attributes. */
 union request {
-	struct ib_uverbs_ioctl_hdr hdr; /* its attributes follow */
+	struct ib_uverbs_ioctl_hdr hdr; /* the header, which the attributes follow */
 	uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) +
 		     2 * sizeof(struct ib_uverbs_attr)];
 };
@@ -150,7 +150,9 @@ static int ask(union request *r)
 	return rc;
 }
 
-/* The library takes an output for one only if it is marked. */
+/* libibverbs believes that it has got an output attribute only if the attribute is
+ * marked.
+ */
 static void the_descriptor_of_asynchronous_events_is_marked_as_an_answer(void **state)
 {
 	union request r = { .hdr = { .object_id = UVERBS_OBJECT_ASYNC_EVENT,

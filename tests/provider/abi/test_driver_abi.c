@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_driver_abi.c - learning the layout of the installed libibverbs, and refusing one
- * that does not fit.
+/* test_driver_abi.c - the plugin finds out the layout of the installed libibverbs, and
+ * refuses a library that does not fit.
  *
- * The library is the real one; where a test wants it different, the functions through
- * which it is reached are wrapped.
+ * The tests use the installed library. To simulate another one, they wrap the functions
+ * by which the plugin calls it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,8 +54,8 @@ static void installed_library_is_understood(void **state)
 	assert_in_range(abi.qp_ex_len, 344, 360);
 }
 
-/* What the plugin learns is what the releases that are known have: an alphabetical table
- * of 76 operations or more, in which the plugin knows each.
+/* The plugin must find the table of the known releases: it is in alphabetical order, has
+ * 76 operations or more, and includes all operations that the plugin knows.
  */
 static void slots_of_operations_count_up(void **state)
 {
@@ -138,10 +138,9 @@ static void an_unknown_version_has_no_functions(void **state)
 	assert_string_equal(err, "libibverbs has no verbs_register_driver_9999");
 }
 
-/* --------------------------------------------------------- libraries of other releases
- */
-/* Does what a library would that has an operation more, which the plugin does not know,
- * before each operation from the one in slot @from on.
+/* ------------------------------------------------------ libraries of other releases */
+/* Simulates a library that has one more operation, which the plugin does not know, before
+ * the operation in slot @from. So the operations from this slot on are one slot later.
  */
 static unsigned from;
 
@@ -173,7 +172,7 @@ static void an_operation_more_moves_those_behind_it(void **state)
 	}
 }
 
-/* Withholds the operation in slot @from, as a library that does not have it. */
+/* Simulates a library that lacks the operation in slot @from. */
 static void set_ops_without_one(void *context, void *const *table)
 {
 	void *fewer[RNP_ABI_SLOTS];
@@ -199,7 +198,9 @@ static void an_operation_that_is_not_there_gets_no_slot(void **state)
 }
 
 /* ------------------------------------------------------------ libraries that differ */
-/* Two operations that stand beside each other in the public struct are one. */
+/* Simulates a library in which two neighbouring operations of the public struct are the
+ * same.
+ */
 static void set_ops_doubling_one(void *context, void *const *table)
 {
 	struct rnp_abi abi;
@@ -219,7 +220,9 @@ static void *init_with_another_size(struct ibv_device *device, int cmd_fd,
 	char *block = real.init_and_alloc_context(device, cmd_fd, alloc_size, offset,
 						  driver_id);
 
-	/* Releases what the library would not find again; the size word is spoilt. */
+	/* Frees the memory that the library could not find any more, because the word
+	 * with its size was overwritten.
+	 */
 	for (size_t at = 0; at + sizeof(size_t) <= 1024; at += sizeof(size_t)) {
 		size_t word;
 
@@ -258,8 +261,8 @@ static void refused(const struct rnp_abi_lib *lib, const char *sentence)
 	assert_non_null(strstr(err, sentence));
 }
 
-/* Each operation is refused to be missed that a device needs, those in public structs and
- * those that a call shows.
+/* The plugin must refuse a library that lacks an operation which a device needs. Some of
+ * these operations are in public structs, others are found by a call.
  */
 static void a_missing_operation_is_refused(void **state)
 {
@@ -289,8 +292,8 @@ static void two_operations_in_one_place_are_refused(void **state)
 	refused(&lib, "the operations poll_cq and req_notify_cq in one place");
 }
 
-/* A library whose copy of the operations may have more entries than a table of the plugin
- * would read past the end of it.
+/* Simulates a library whose copy of the operations may have more entries than the
+ * plugin's tables: it would read past the end of a table.
  */
 static void *init_with_long_table(struct ibv_device *device, int cmd_fd,
 				  size_t alloc_size, void *offset, uint32_t driver_id)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_watch_ends.c - the files by which processes that run with --validate know of each
- * other: whose they are, and which places of them objects have.
+/* test_watch_ends.c - the files by which processes with --validate know of each other:
+ * which process owns a file, and the places of objects in it.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 enum {
 	OBJECTS = 3,
 	DEVICE = 5,
-	COUNT_AT = 12, /* where a file has the number of places that were ever used */
+	COUNT_AT = 12, /* offset of the number of places that were ever used */
 };
 
 static char dir[64];
@@ -39,10 +39,10 @@ static int stop(void **state)
 	(void)state;
 	rnp_ends_stop();
 	unsetenv("ROCIN_RUNTIME_DIR");
-	return rmdir(dir); /* nothing is left there */
+	return rmdir(dir); /* succeeds only if no file is left */
 }
 
-/* The path of the file of a process. */
+/* Returns the path of a process's file. */
 static const char *file_of(const char *process)
 {
 	static char path[256];
@@ -74,7 +74,9 @@ static bool is_there(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* A process that was killed has left its file; one that lives holds its lock. */
+/* A file of a killed process is removed. A running process holds the lock of its file, so
+ * its file stays.
+ */
 static void files_without_an_owner_are_removed(void **state)
 {
 	int living, foreign;
@@ -88,7 +90,7 @@ static void files_without_an_owner_are_removed(void **state)
 	assert_true(is_there(own_file()));
 	assert_false(is_there(file_of(".999999991")));
 	assert_true(is_there(file_of(".999999992")));
-	assert_true(is_there(file_of("-x"))); /* of something else */
+	assert_true(is_there(file_of("-x"))); /* a file with another name stays, too */
 	assert_int_equal(unlink(file_of(".999999992")), 0);
 	assert_int_equal(unlink(file_of("-x")), 0);
 	close(living);
@@ -97,7 +99,7 @@ static void files_without_an_owner_are_removed(void **state)
 	assert_false(is_there(own_file()));
 }
 
-/* Tells of a region that was registered, or that is gone. */
+/* Reports that a region was registered, or that it is gone. */
 static void tell(struct rn_val_object *mr)
 {
 	struct rn_val_event e = { .kind = mr->is_gone ? RN_VAL_DESTROY : RN_VAL_MAKE,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine.c - engines of one process: who makes progress, sharing, fork. */
+/* test_engine.c - the engines of one process: which thread makes progress, sharing of
+ * engines, fork.
+ */
 #include "tests/provider/kit/engine_kit.h"
 
 #include <dirent.h>
@@ -18,7 +20,7 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	TIMEOUT = 17, /* 0.5 s: a sanitizer on a busy machine takes its time */
+	TIMEOUT = 17, /* code for 0.5 s, because a sanitizer on a busy machine is slow */
 };
 
 static struct kit_end ends[2];
@@ -88,7 +90,8 @@ static void program_that_does_not_poll_is_served_by_the_background_thread(void *
 	}
 }
 
-/* Without a single poll: what was posted leaves, and is acknowledged. */
+/* The program never polls: what it has posted must be sent and acknowledged nevertheless.
+ */
 static void posted_work_completes_though_nobody_polls(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -123,7 +126,8 @@ static void *answer(void *arg)
 	struct kit_end *b = arg;
 
 	for (unsigned i = 0; i < 2000; i++) {
-		kit_await(b, RN_WC_SUCCESS); /* a message or our own answer */
+		/* either a message or the completion of the program's own answer */
+		kit_await(b, RN_WC_SUCCESS);
 		kit_await(b, RN_WC_SUCCESS);
 		kit_post_recv(b);
 		kit_post_send(b, RN_WR_SEND, 16, 0);
@@ -131,7 +135,7 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-/* Whether lingering finds it or its event comes: nothing is missed. */
+/* A completion must be found either by the lingering poll or by an event. */
 static void program_that_arms_and_lingers_misses_nothing(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -140,14 +144,15 @@ static void program_that_arms_and_lingers_misses_nothing(void **state)
 	(void)state;
 	kit_post_recv(b);
 	kit_post_recv(b);
-	kit_post_send(b, RN_WR_SEND, 16, 0); /* so that the answers come in pairs */
+	kit_post_send(b, RN_WR_SEND, 16, 0); /* so that completions come in pairs */
 	kit_post_recv(a);
 	kit_post_recv(a);
 	kit_await(a, RN_WC_SUCCESS);
 	assert_int_equal(pthread_create(&t, NULL, answer, b), 0);
 	for (unsigned i = 0; i < 2000; i++) {
 		kit_post_send(a, RN_WR_SEND, 16, 0);
-		for (unsigned n = 0; n < 2; n++) { /* own send, answer */
+		/* the completion of the own SEND, and the answer */
+		for (unsigned n = 0; n < 2; n++) {
 			struct rn_cqe cqe;
 
 			kit_arm(a);
@@ -171,8 +176,8 @@ static rn_ns cpu_time_of(pthread_t thread)
 	return RN_MSEC(1000) * ts.tv_sec + ts.tv_nsec;
 }
 
-/* On a busy machine it takes a while to get there, and a thread that gets no processor
- * does not sleep.
+/* On a busy machine it takes some time until the engine sleeps, and a thread that gets no
+ * processor cannot go to sleep.
  */
 static void idle_engine_sleeps(void **state)
 {
@@ -190,8 +195,8 @@ static void idle_engine_sleeps(void **state)
 }
 
 /* -------------------------------------------------------------- sharing and forking */
-/* One of several small packets is enough for a program that polls all the time; who has
- * been away for a while gets all.
+/* A program that polls all the time takes one small packet per poll. A program that has
+ * not polled for some time takes all packets that have come.
  */
 static void who_looks_seldom_takes_all_that_has_come(void **state)
 {
@@ -199,7 +204,7 @@ static void who_looks_seldom_takes_all_that_has_come(void **state)
 	rn_ns now = rnp_engine_now();
 
 	(void)state;
-	rnp_engine_lock(b->e); /* and so out of the background thread's reach */
+	rnp_engine_lock(b->e); /* so that the background thread cannot take the packets */
 	rnp_engine_step(b->e, now, RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
 	for (unsigned i = 0; i < 4; i++)
 		kit_post_send(a, RN_WR_RDMA_WRITE, 16, (uintptr_t)b->buf);
@@ -223,7 +228,7 @@ static int only_empty_datagrams(void *ctx, struct rn_rx *rx)
 	return ++asked < 10000 ? -EAGAIN : 0;
 }
 
-/* A sender that never stops does not keep a poll from returning. */
+/* A poll must return even if a sender never stops. */
 static void one_step_asks_the_wire_so_often_at_most(void **state)
 {
 	const struct rn_net_ops ops = { .receive = only_empty_datagrams };
@@ -244,7 +249,7 @@ static void one_step_asks_the_wire_so_often_at_most(void **state)
 	rnp_engine_unlock(a->e);
 }
 
-/* A stream brings the next ones at once. */
+/* A stream brings the next packets at once. */
 static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -262,7 +267,9 @@ static void who_polls_keeps_the_processor_as_long_as_packets_come(void **state)
 	kit_await(a, RN_WC_SUCCESS);
 }
 
-/* How many sockets the background thread knows, which must all be on or off. */
+/* Returns the number of the sockets that the background thread has registered and that
+ * are switched on (or off). All of them must be in the same state.
+ */
 static unsigned sockets_that_are(const struct rnp_engine *e, bool on)
 {
 	unsigned n = 0;
@@ -278,7 +285,9 @@ static unsigned sockets_that_are(const struct rnp_engine *e, bool on)
 	return n;
 }
 
-/* Or a program that has left its sockets to it would not hear of a multicast. */
+/* Otherwise a program whose background thread watches the sockets would not notice a
+ * multicast packet.
+ */
 static void groups_are_listened_to_as_addresses_are(void **state)
 {
 	const struct rn_gid group = { .raw = { [10] = 0xff, 0xff, 239, 130, 17, 3 } };
@@ -299,7 +308,7 @@ static void groups_are_listened_to_as_addresses_are(void **state)
 	sock = rnp_engine_leave(e, &group);
 	rnp_engine_unlock(e);
 	rn_group_close(sock, &group, ifindex);
-	assert_int_equal(off, 2); /* one for the address, one for all groups */
+	assert_int_equal(off, 2); /* a socket for the address, and one for all groups */
 	assert_int_equal(on, 2);
 }
 
@@ -326,7 +335,8 @@ static void environment_limits_the_receive_buffers(void **state)
 			 0);
 	rnp_engine_unlock(k.e);
 	kit_close(&k);
-	assert_int_equal(bytes, 2 * (64 << 10)); /* socket(7): the kernel doubles it */
+	/* the kernel doubles the size (socket(7)) */
+	assert_int_equal(bytes, 2 * (64 << 10));
 }
 
 static void device_opened_twice_is_one_engine(void **state)
@@ -394,7 +404,7 @@ static int child_body(void)
 	    rnp_engine_linger(ends[0].e, kit_has_entry, &ends[0]))
 		return 3;
 	rnp_engine_put(ends[0].e, &ends[0]);
-	kit_open(&own, 0); /* anew */
+	kit_open(&own, 0); /* opens the device again */
 	if (rnp_engine_forked(own.e) || own.e == ends[0].e)
 		return 4;
 	kit_close(&own);
@@ -406,7 +416,7 @@ static void fork_child_has_no_engine_and_the_parent_goes_on(void **state)
 	int status;
 	pid_t pid;
 
-	/* Also when another thread holds the locks. */
+	/* Works even if another thread holds the locks. */
 	rnp_process_lock(rnp_process());
 	rnp_engine_lock(ends[0].e);
 	pid = fork();
@@ -421,7 +431,9 @@ static void fork_child_has_no_engine_and_the_parent_goes_on(void **state)
 	message_goes_both_ways_between_polling_programs(state);
 }
 
-/* Signals that a thread of this name blocks; all of them while there is none. */
+/* Returns the set of signals that the thread with this name blocks. If there is no such
+ * thread, returns all signals.
+ */
 static unsigned long long blocked_signals(const char *name)
 {
 	char path[300], line[256];
@@ -456,7 +468,7 @@ static void background_thread_takes_no_signals_but_its_own_faults(void **state)
 	unsigned long long blocked;
 
 	(void)state;
-	do { /* a thread that has just begun blocks all */
+	do { /* a new thread at first blocks all signals */
 		blocked = blocked_signals("rocin-bg");
 		kit_not_forever(start);
 	} while (blocked >> (SIGSEGV - 1) & 1);
@@ -467,7 +479,7 @@ static void background_thread_takes_no_signals_but_its_own_faults(void **state)
 	assert_true(blocked >> (SIGTERM - 1) & 1);
 }
 
-/* Whatever that was: the new thread has inherited the other one. */
+/* Whatever the mask was: the new thread inherits another one. */
 static void opening_a_device_leaves_the_signal_mask_as_it_was(void **state)
 {
 	sigset_t mine, before, after;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_clock.c - the time that posts and polls are told. */
+/* test_engine_clock.c - the time that the engine passes to the core with posts and polls.
+ */
 #include "rocin/queue_pair.h"
 #include "tests/provider/kit/engine_kit.h"
 
@@ -20,7 +21,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Never behind what the core was told, and never more than two microseconds old. */
+/* The time of a post must not be earlier than a time that the core already knows, and
+ * must be less than two microseconds old.
+ */
 static void time_of_a_post_is_nearly_now(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -45,7 +48,7 @@ static void time_of_a_post_is_nearly_now(void **state)
 	rnp_engine_unlock(a->e);
 }
 
-/* What is flushed at once says when. */
+/* A request that is flushed at once has the exact time. */
 static void time_of_a_post_to_a_dead_queue_pair_is_now(void **state)
 {
 	struct rn_qp_attr attr = { .state = RN_QPS_ERR };
@@ -84,7 +87,8 @@ static void time_of_a_poll_is_nearly_now(void **state)
 	}
 	rnp_engine_unlock(a->e);
 #ifdef __x86_64__
-	assert_true(old > 0); /* or nothing was saved */
+	/* otherwise the engine would not have saved a reading of the clock */
+	assert_true(old > 0);
 #endif
 }
 
@@ -101,7 +105,8 @@ static void who_reads_times_of_completions_gets_the_time_of_the_poll(void **stat
 		rn_ns before;
 
 		kit_post_recv(b);
-		rnp_engine_lock(b->e); /* the background thread would be first */
+		/* otherwise the background thread would be first */
+		rnp_engine_lock(b->e);
 		kit_post_send(a, RN_WR_SEND, 8, 0);
 		before = rnp_engine_now();
 		rnp_progress_poll(b->e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_end.c - the ends of programs and of rocind, as the engines see them. */
+/* test_engine_end.c - what engines do when programs or rocind end. */
 #include "tests/provider/kit/peer_kit.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool is_local; /* packets go by a local wire */
+static bool is_local; /* the packets are sent by a local wire */
 
 static void receive_and_exit(int sock)
 {
@@ -45,7 +45,7 @@ static void end_of_rocind_is_the_end_of_the_device(void **state)
 	kit_open(&end, 0);
 	attach(&end);
 	kit_make_qp(&end);
-	kit_connect(&end, &end.gid, end.qpn, 0); /* to itself */
+	kit_connect(&end, &end.gid, end.qpn, 0); /* the QP is connected to itself */
 	kit_post_recv(&end);
 	kit_arm(&end);
 	stop_rocind();
@@ -56,7 +56,7 @@ static void end_of_rocind_is_the_end_of_the_device(void **state)
 		kit_not_forever(begin);
 	assert_int_equal(rnp_engine_attach(end.e, err, sizeof(err)), -EIO);
 	assert_true(strlen(err) > 0);
-	for (unsigned i = 0; i < 1000; i++) /* nothing comes any more */
+	for (unsigned i = 0; i < 1000; i++) /* until no more packets come */
 		assert_false(kit_poll(&end, &cqe));
 	kit_post_recv(&end);
 	rnp_engine_lock(end.e);
@@ -66,7 +66,7 @@ static void end_of_rocind_is_the_end_of_the_device(void **state)
 	kit_close(&end);
 }
 
-/* The second message is the first that its peer does not look at. */
+/* Sends two messages. The peer does not poll for the second one. */
 static void send_and_stay(int sock)
 {
 	meet(&end, 1, sock);
@@ -98,7 +98,7 @@ static void end_with_a_message_on_the_way(void)
 	kit_post_recv(&end);
 	kit_post_recv(&end);
 
-	rnp_engine_lock(end.e); /* as if this process had not been let run meanwhile */
+	rnp_engine_lock(end.e); /* as if this process had got no processor in between */
 	barrier(sock);
 	barrier(sock);
 	stop_rocind();

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_handover.c - no packet is lost between the program and the background
- * thread.
+/* test_engine_handover.c - no packet is lost when the sockets are handed over between the
+ * program and the background thread.
  *
- * After a random number of polls, and now and then a req_notify, the server's program
- * stays away until the client has been served: only the background thread can do that, so
- * a hand-over that was lost shows as a reply that never comes. (A program that comes back
- * by itself would hide it.) Leases are a few microseconds, retransmission is off.
+ * After a random number of polls, and sometimes a req_notify, the server's program stops
+ * polling until the client has got its reply. Only the background thread can send this
+ * reply, so after a lost hand-over it never comes. (If the program polled again by
+ * itself, it would hide the mistake.) Leases take a few microseconds, and retransmission
+ * is off.
  *
- * So by sockets, and by a local wire, where a peer must be told that nobody polls any
- * more.
+ * This is tested with sockets, and with a local wire, where the peer must be told that
+ * nobody polls any more.
  *
- * A control drops one hand-over in a hundred and must be found out.
+ * In a control test, one hand-over in a hundred is dropped, which the test must notice.
  */
 #include "tests/provider/kit/engine_kit.h"
 
@@ -25,28 +26,33 @@
 
 enum {
 	RUN_MS = 1000,
-	ROUNDS = 200,	  /* that a run has at least, however busy the machine is */
-	LOST_MS = 300000, /* longer than anything takes that is not lost */
-	MISSED_MS = 500,  /* of the control, where a reply may be late instead */
+	/* minimum number of rounds of a run, however busy the machine is */
+	ROUNDS = 200,
+	LOST_MS = 300000, /* time in ms after which a reply counts as lost */
+	/* the same for the control test, in which a reply may also be late */
+	MISSED_MS = 500,
 };
 
 struct stress {
 	struct kit_end server, client;
-	_Atomic uint32_t away;	 /* round in which the server's program stays away */
-	_Atomic uint32_t served; /* round that is over */
+	/* number of the round in which the server's program does not poll */
+	_Atomic uint32_t away;
+	_Atomic uint32_t served; /* number of the latest round that has ended */
 	_Atomic bool stop;
 	uint32_t lost;
 };
 
-/* --------------------------------------------------------------------- the mutation */
+/* --------------------------------------------------------------------- the deliberate
+ * mistake of the control test
+ */
 static _Atomic bool is_sabotaged;
-static _Atomic bool is_refusing; /* the kernel, every other time */
+static _Atomic bool is_refusing; /* every other call of the kernel fails */
 static _Atomic unsigned refused;
 
 bool __real_rnp_background_listen(struct rnp_engine *e, bool on);
 bool __wrap_rnp_background_listen(struct rnp_engine *e, bool on);
 
-/* The linker puts this in front of the real one. */
+/* The linker option --wrap replaces the engine's function by this one. */
 bool __wrap_rnp_background_listen(struct rnp_engine *e, bool on)
 {
 	static _Atomic unsigned calls;
@@ -72,7 +78,9 @@ bool __wrap_rn_local_announce(struct rn_local *l)
 	return __real_rn_local_announce(l);
 }
 
-/* The thread wakes once for memory that is not used, and would find what was lost. */
+/* The background thread would wake up to release unused memory, and would then find the
+ * lost packet. So this never happens here.
+ */
 rn_ns __wrap_rn_local_trim_due(const struct rn_local *l);
 rn_ns __wrap_rn_local_trim_due(const struct rn_local *l)
 {
@@ -117,7 +125,7 @@ static int never_asked(void *ctx, const struct rn_rocind_ends *ends, bool lost)
 	return never_dropped(ctx, ends);
 }
 
-/* What rocind and provider/engine/rocind_events.c do for two processes. */
+/* Does the work of rocind and of provider/engine/rocind_events.c for two processes. */
 static void lay_wire(struct kit_end *end[2])
 {
 	int rings = formatted_rings(), page[2], event[2];
@@ -167,7 +175,7 @@ static uint64_t sent_by_wire(const struct kit_end *k)
 }
 
 /* ------------------------------------------------------------------------ the server */
-/* The program changes its mind: no completion of its own is on the way. */
+/* Ends the waiting for an event: no completion of the program is outstanding. */
 static void disarm(struct kit_end *k)
 {
 	rnp_engine_lock(k->e);
@@ -198,7 +206,7 @@ static void *serve(void *arg)
 }
 
 /* ------------------------------------------------------------------------ the client */
-/* Polls, or leaves it to its own background thread. */
+/* Waits for the reply, by polling or by the background thread of the client. */
 static bool await_reply(struct stress *s, bool polls)
 {
 	rn_ns limit = is_sabotaged ? RN_MSEC(MISSED_MS) : RN_MSEC(LOST_MS);
@@ -223,7 +231,7 @@ static void ask(struct stress *s, bool polls)
 	if (await_reply(s, polls))
 		return;
 	s->lost++;
-	while (!kit_poll(&s->client, &cqe)) /* help it along */
+	while (!kit_poll(&s->client, &cqe)) /* polls, so that the client makes progress */
 		rnp_engine_poll(s->server.e);
 }
 
@@ -244,7 +252,7 @@ static uint32_t run_client(struct stress *s)
 
 		while (s->away < round)
 			sched_yield();
-		/* Before, at and after the end of the server's lease. */
+		/* The message comes before, at or after the end of the server's lease. */
 		for (rn_ns from = rnp_engine_now(); rnp_engine_now() - from < delay;)
 			sched_yield();
 		ask(s, rand_r(&seed) % 4 != 0);

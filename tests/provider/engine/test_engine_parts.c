@@ -278,7 +278,8 @@ static struct rnp_qpns qpns;
 
 static void numbers_carry_the_slot_and_tell_their_counter(void **state)
 {
-	static const uint32_t counter[] = { 65534, 65535, 1, 2 }; /* never 0 */
+	/* the counter is never 0 */
+	static const uint32_t counter[] = { 65534, 65535, 1, 2 };
 	uint32_t qpn;
 
 	(void)state;
@@ -291,7 +292,7 @@ static void numbers_carry_the_slot_and_tell_their_counter(void **state)
 	}
 }
 
-/* Each step from a number to the next is as likely as any other. */
+/* All differences between a QPN and the next one must be equally likely. */
 static void numbers_do_not_tell_the_next_one(void **state)
 {
 	uint32_t qpn, before, equal_steps = 0, step = 0;
@@ -346,7 +347,7 @@ static void numbers_are_unique_until_none_is_left(void **state)
 		assert_int_equal(qpn & 0xff, 3);
 		assert_false(seen[qpn >> 8]);
 		seen[qpn >> 8] = true;
-		/* One of them stands where the order has 0, which no QP has. */
+		/* One counter is missing at the place of 0, which no QP has. */
 		assert_int_equal(rnp_qpns_counter(&qpns, qpn), (999 + count) % 65535 + 1);
 		count++;
 	}
@@ -369,7 +370,9 @@ static void number_rests_before_it_is_given_out_again(void **state)
 }
 
 /* --------------------------------------------------------------------- statistics */
-/* Beyond so many the oldest wakes early, which is better than never. */
+/* If too many numbers are given back, the oldest can be given out again earlier than
+ * usual. This is better than never.
+ */
 static void numbers_given_back_at_once_are_all_given_out_again(void **state)
 {
 	static uint32_t taken[3 * RNP_QPN_RESTING];
@@ -404,13 +407,14 @@ static void page_can_be_read_by_others_and_not_written(void **state)
 	assert_int_equal(copy.counter_count, RN_STAT_COUNT);
 	assert_int_equal(copy.pid, getpid());
 	assert_string_equal(copy.ibdev, "rocin3");
-	/* A longer name is cut. */
+	/* A longer name is truncated. */
 	assert_int_equal(
 		strncmp(copy.comm, program_invocation_short_name, sizeof(copy.comm) - 1),
 		0);
 	assert_int_equal(copy.counter[RN_STAT_RX_PACKETS], 42);
 	assert_int_equal(pwrite(s.share_fd, &copy, sizeof(copy), 0), -1);
-	assert_int_equal(ftruncate(s.fd, 0), -1); /* not even by us */
+	/* even this process cannot truncate it */
+	assert_int_equal(ftruncate(s.fd, 0), -1);
 	rnp_stats_close(&s);
 }
 
@@ -480,7 +484,7 @@ static void objects_have_records_of_their_own(void **state)
 	rnp_stats_close(&s);
 }
 
-/* Another process of the same user can open the page and write there. */
+/* Another process of the same user can open the page and write to it. */
 static void what_others_write_into_the_page_is_not_believed(void **state)
 {
 	static const uint32_t lies[] = { UINT32_MAX, 1u << 31, 1, 0 };
@@ -498,7 +502,7 @@ static void what_others_write_into_the_page_is_not_believed(void **state)
 			s.page->object_capacity = lies[i];
 			last = rnp_stats_take(&s);
 			assert_non_null(last);
-			last->rx_packets = 1; /* there is memory */
+			last->rx_packets = 1; /* there must be memory at this address */
 			assert_non_null(rnp_stats_record(&s, &o));
 		}
 		rnp_stats_give(&s, last);
@@ -531,7 +535,7 @@ static void objects_beyond_the_last_record_are_counted(void **state)
 	rnp_stats_close(&s);
 }
 
-/* The kernel would send SIGXFSZ. */
+/* Without care, the kernel would send SIGXFSZ. */
 static void a_limit_on_files_leaves_objects_without_records(void **state)
 {
 	static struct rnp_stats s;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* test_engine_realtime.c - the background thread of programs in a real-time class.
  *
- * All of it runs on one processor, where a program of SCHED_FIFO that does not sleep
- * leaves nothing to its equals, for ever. Skipped where the test may have no such class.
+ * All threads run on one processor. There, a thread of SCHED_FIFO that never sleeps
+ * prevents other threads of the same priority from running for ever. The test is skipped
+ * if the process may not use such a class.
  */
 #include "tests/provider/kit/engine_kit.h"
 
@@ -14,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-	TIMEOUT = 20, /* 4 s */
+	TIMEOUT = 20, /* code for 4 s */
 	LOW = 3,
 	HIGH = 7,
-	POLLS = 1000, /* a lease is taken earlier */
+	POLLS = 1000, /* after fewer polls, the program has taken a lease */
 };
 
 static struct kit_end ends[2];
@@ -87,7 +88,7 @@ static void thread_is_ordinary_in_an_ordinary_program(void **state)
 	assert_int_equal(told(&ends[0]), 0);
 }
 
-/* A program that polls the device is noticed when it does. */
+/* The thread notices the class of a program when the program polls. */
 static void thread_follows_who_polls(void **state)
 {
 	struct rn_cqe cqe;
@@ -111,7 +112,8 @@ static void highest_priority_has_none_above_it(void **state)
 	assert_int_equal(priority_of(&ends[0]), most);
 }
 
-/* Without a call to the device, as ib_write_lat does. */
+/* The program reads memory in a loop without calls to the device, as ib_write_lat does.
+ */
 static void program_that_spins_is_served(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -146,7 +148,9 @@ static void set_capabilities(const struct __user_cap_data_struct *data)
 	assert_int_equal(syscall(SYS_capset, &header, data), 0);
 }
 
-/* It goes on with what it inherits. */
+/* If the thread may not have the class, it runs with the inherited one, and this is
+ * reported.
+ */
 static void refusal_is_told(void **state)
 {
 	struct __user_cap_header_struct header = { .version =
@@ -182,7 +186,7 @@ int main(void)
 		cmocka_unit_test_teardown(refusal_is_told, end_all),
 	};
 
-	/* The machine's tests may run under any policy. */
+	/* The test itself may run with any policy on a machine. */
 	if (!become(SCHED_OTHER, 0))
 		return 77;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_rocind.c - engines of two processes with a real rocind between them. */
+/* test_engine_rocind.c - engines of two processes, with a real rocind. */
 #include "tests/provider/kit/peer_kit.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static void echo(int sock)
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		kit_await(&end, RN_WC_SUCCESS);
 		kit_post_recv(&end);
-		kit_post_send(&end, RN_WR_SEND, 3000, 0); /* what has just come */
+		/* sends back the message that has come */
+		kit_post_send(&end, RN_WR_SEND, 3000, 0);
 		kit_await(&end, RN_WC_SUCCESS);
 	}
 	barrier(sock);
@@ -42,7 +43,8 @@ static void messages_go_both_ways_between_processes(void **state)
 		kit_post_send(&end, RN_WR_SEND, 3000, 0);
 		cqe = kit_await(&end, RN_WC_SUCCESS);
 		if ((uint8_t)(cqe.ctl >> 8) == RN_WC_SEND)
-			memset(end.buf, 0, 3000); /* the echo must bring it back */
+			/* so that the echo must restore the bytes */
+			memset(end.buf, 0, 3000);
 		cqe = kit_await(&end, RN_WC_SUCCESS);
 	}
 	finish(pid, sock);
@@ -54,7 +56,8 @@ static uint64_t count_of(enum rn_stat what)
 	return __atomic_load_n(&end.e->stats.page->counter[what], __ATOMIC_RELAXED);
 }
 
-/* One message there and the same back; at the other end is echo(). */
+/* Sends one message, and receives the same message from the other end, which runs echo().
+ */
 static void exchange(unsigned n)
 {
 	memset(end.buf, (int)n, 3000);
@@ -95,7 +98,7 @@ static void setting_keeps_all_packets_on_udp(void **state)
 	(void)state;
 	setenv("ROCIN_LOCAL", "off", 1);
 	pid = start(echo, &sock);
-	unsetenv("ROCIN_LOCAL"); /* one end that is not willing is enough */
+	unsetenv("ROCIN_LOCAL"); /* it suffices that one end refuses local wires */
 	meet(&end, 0, sock);
 	barrier(sock);
 	for (unsigned i = 0; i < MESSAGES; i++)
@@ -105,7 +108,7 @@ static void setting_keeps_all_packets_on_udp(void **state)
 	finish(pid, sock);
 }
 
-/* All memory that the two share is overwritten, again and again. */
+/* Overwrites all memory that the two processes share, repeatedly. */
 static void scribble(void)
 {
 	struct rn_local *l = end.e->wire.local;
@@ -158,7 +161,7 @@ static void look_away(int sock)
 	meet(&end, 1, sock);
 	memset(end.buf, 0x77, KIT_BUF);
 	barrier(sock);
-	barrier(sock); /* never calls the device until all is done */
+	barrier(sock); /* this process does not call the device until the end */
 	kit_close(&end);
 }
 

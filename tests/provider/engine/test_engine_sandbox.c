@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_sandbox.c - devices by io_uring in a program that shuts itself into a
- * sandbox without, as browsers and the like do once they have opened what they need.
+/* test_engine_sandbox.c - devices that use io_uring in a program that forbids itself
+ * io_uring by a sandbox, as browsers do after they have opened everything that they need.
  *
- * A sandbox stays, so the tests build on one another.
+ * A sandbox cannot be left, so each test begins in the state in which the one before has
+ * ended.
  */
 #include "tests/provider/kit/engine_kit.h"
 
@@ -12,8 +13,8 @@
 #include "tests/kit/system/io_kind.h"
 
 struct io {
-	bool sleeps, sends; /* by io_uring */
-	uint32_t said;	    /* by `rocin stat` */
+	bool sleeps, sends; /* io_uring is used for sleeping; for sending */
+	uint32_t said;	    /* the I/O method that `rocin stat' reports */
 };
 
 static struct io io_of(struct kit_end *k)
@@ -47,7 +48,7 @@ static void exchange(struct kit_end k[2], unsigned count)
 	}
 }
 
-/* Served by the background thread of the other end alone. */
+/* Sends READs that only the background thread of the other end can answer. */
 static void read_from_a_sleeper(struct kit_end k[2], unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_path_mtu.c - what a way carries is asked by one socket, however many ask. */
+/* test_path_mtu.c - one socket finds out the MTU of a path, however many QPs use the
+ * path.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +55,7 @@ static void thousands_of_queue_pairs_ask_by_one_socket(void **state)
 		assert_true(rnp_path_carries(&paths, loopback(), &av, 4096));
 	}
 	assert_int_equal(made, 1);
-	/* No MTU is as large as that. */
+	/* No path has such an MTU. */
 	assert_false(rnp_path_carries(&paths, loopback(), &av, 1 << 20));
 	av.sgid_index = 1;
 	assert_true(rnp_path_carries(&paths, loopback(), &av, 4096));
@@ -68,10 +70,11 @@ static void socket_that_was_closed_is_made_again(void **state)
 
 	(void)state;
 	assert_false(rnp_path_carries(&paths, loopback(), &av, 1 << 20));
-	/* By a program that closes what it does not know. */
+	/* A program closes descriptors that it does not know. */
 	assert_true(paths.path[0].fd > 2);
 	close(paths.path[0].fd);
-	assert_true(rnp_path_carries(&paths, loopback(), &av, 1 << 20)); /* not known */
+	/* the MTU is now unknown, so it is not refused */
+	assert_true(rnp_path_carries(&paths, loopback(), &av, 1 << 20));
 	assert_false(rnp_path_carries(&paths, loopback(), &av, 1 << 20));
 	rnp_path_mtu_close(&paths);
 }

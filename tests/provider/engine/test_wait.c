@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_wait.c - the background thread's sleep, by epoll and by io_uring alike.
+/* test_wait.c - the sleep of the background thread, with epoll and with io_uring.
  *
- * The test's own thread sleeps. What shall happen meanwhile is done by another, which
- * gets the lock no sooner than the first gives it up.
+ * The test's own thread sleeps. Another thread does what must happen meanwhile; it gets
+ * the lock only when the first thread releases it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,8 +33,8 @@ static struct rnp_lock lock;
 static int wake_fd, a, b;
 static bool by_uring;
 
-/* ------------------------------------------------- a kernel that changes its mind */
-static int submit_fails; /* -errno; 0: it does not */
+/* ------------------------------------------------- failures of io_uring */
+static int submit_fails; /* error (-errno) of the call; 0: it succeeds */
 
 int __real_rn_uring_submit(struct rn_uring *u, unsigned ends);
 int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends);
@@ -45,7 +45,9 @@ int __wrap_rn_uring_submit(struct rn_uring *u, unsigned ends)
 }
 
 static unsigned
-	unpolls_missed; /* cancellations that find no request: it is just ending */
+	/* number of cancellations that do not find the request, because it is just ending
+	 */
+	unpolls_missed;
 
 bool __real_rn_uring_unpoll(struct rn_uring *u, uint64_t which, uint64_t tag);
 bool __wrap_rn_uring_unpoll(struct rn_uring *u, uint64_t which, uint64_t tag);
@@ -106,7 +108,9 @@ static void add(int fd, unsigned tag, bool on)
 	assert_int_equal(rnp_wait_add(&wait_set, fd, tag, on), 0);
 }
 
-/* Tags but that of changes, which io_uring alone wakes for. */
+/* Sleeps, and returns the tags of the sources that have woken it, without that for
+ * changes, which only io_uring has.
+ */
 static uint32_t await(void)
 {
 	uint32_t tags = 0;
@@ -135,7 +139,7 @@ static void *act(void *arg)
 	return NULL;
 }
 
-/* Sleeps; @what is done by another thread in the meantime. */
+/* Sleeps while another thread calls @what. */
 static uint32_t await_while(void (*what)(void))
 {
 	struct deed d = { .what = what };
@@ -216,7 +220,7 @@ static void ring_a_switch_off_ring_b(void)
 	ring(b);
 }
 
-/* io_uring has a request under way then, which ends. */
+/* io_uring then has a request for the source, which ends. */
 static void what_is_switched_off_while_it_sleeps_is_not_told(void **state)
 {
 	(void)state;
@@ -233,7 +237,9 @@ static void switch_a_on(void)
 	rnp_wait_switch(&wait_set, a, true);
 }
 
-/* The hand-over to the background thread: what came before it was armed is found. */
+/* The hand-over to the background thread: data that came before it waits for the source
+ * must be found.
+ */
 static void what_is_switched_on_while_it_sleeps_is_looked_at(void **state)
 {
 	(void)state;
@@ -246,7 +252,7 @@ static void what_is_switched_on_while_it_sleeps_is_looked_at(void **state)
 	assert_int_equal(await_while(switch_a_on), 1u << A);
 }
 
-/* How many descriptors the epoll set has. */
+/* Returns the number of descriptors in the epoll set. */
 static unsigned members(void)
 {
 	char path[64], line[256];
@@ -290,7 +296,7 @@ static void what_rests_is_out_of_the_set_until_it_is_switched_on(void **state)
 	assert_int_equal(await(), 1u << B);
 }
 
-/* epoll has no room for it. */
+/* epoll has no memory to add the source again. */
 static void what_is_not_taken_back_is_off_and_may_be_tried_again(void **state)
 {
 	int keep = dup(a), file = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -358,7 +364,7 @@ static void close_socket_ring_a(void)
 	ring(a);
 }
 
-/* A request under way holds its socket, and so its port. */
+/* A request of io_uring that is still active would keep the socket, and so its port. */
 static void a_socket_that_is_removed_gives_up_its_port(void **state)
 {
 	(void)state;
@@ -366,7 +372,8 @@ static void a_socket_that_is_removed_gives_up_its_port(void **state)
 	add(sock, B, true);
 	add(a, A, true);
 	assert_int_equal(await_while(close_socket_ring_a), 1u << A);
-	for (int i = 0; i < 3; i++) /* cancels, and hears of it */
+	/* cancels the request, and learns that it has ended */
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(await(), 1u << A);
 	sock = try_bind();
 	assert_true(sock >= 0);
@@ -395,7 +402,7 @@ static void the_end_gives_up_all_ports(void **state)
 	close(sock);
 }
 
-/* More than the set holds, but not at a time. */
+/* More sources than the set has room for, but not at the same time. */
 static void many_come_and_go(void **state)
 {
 	int fd[RNP_WAIT_MAX / 2];
@@ -418,8 +425,8 @@ static void many_come_and_go(void **state)
 	}
 }
 
-/* A packet that another thread has read: the request wakes up, finds nothing and waits
- * again, and the cancellation came in between.
+/* Another thread has read the packet: the request is woken, finds nothing and waits
+ * again. The cancellation came in between, so it must be repeated.
  */
 static void a_request_that_was_not_cancelled_is_cancelled_again(void **state)
 {
@@ -442,7 +449,7 @@ static void switch_b_on(void)
 	rnp_wait_switch(&wait_set, b, true);
 }
 
-/* A program that shuts itself into a sandbox later on. */
+/* A program may forbid itself io_uring later, by a sandbox. */
 static void the_set_goes_on_by_epoll_when_io_uring_fails(void **state)
 {
 	(void)state;
@@ -469,7 +476,7 @@ static void call(void)
 	rnp_wait_call(&wait_set);
 }
 
-/* ... however early it comes; and nobody else is called. */
+/* A call ends the nap even if it comes before the nap; other calls have no effect. */
 static void a_call_ends_a_nap(void **state)
 {
 	struct deed d = { .what = call };
@@ -487,7 +494,7 @@ static void a_call_ends_a_nap(void **state)
 	pthread_join(d.thread, NULL);
 }
 
-/* It has run, so it may have received what the program naps for. */
+/* The thread has run, so it may have received what the napping program waits for. */
 static void who_goes_to_sleep_ends_naps(void **state)
 {
 	(void)state;

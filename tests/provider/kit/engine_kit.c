@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* engine_kit.c - queue pairs on engines without verbs on top. */
+/* engine_kit.c - creates queue pairs directly on engines, without verbs. */
 #include "engine_kit.h"
 
 #include <errno.h>

@@ -11,18 +11,18 @@
 #include "transport/io/rocind/rocind_client.h"
 
 enum {
-	TIMEOUT = 14, /* 67 ms */
+	TIMEOUT = 14, /* code for 67 ms */
 };
 
 static char runtime_dir[64];
 struct kit_end end;
 uint64_t peer_addr;
 
-/* What two processes tell each other before they can talk. */
+/* The data that two processes exchange before they connect. */
 struct hello {
 	struct rn_gid gid;
 	uint32_t qpn;
-	uint64_t addr; /* of the buffer */
+	uint64_t addr; /* address of the buffer */
 };
 
 void attach(struct kit_end *k)
@@ -64,10 +64,11 @@ pid_t start(void (*body)(int sock), int *sock)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failure ends this process */
+		/* so that a failure ends this process */
+		setenv("CMOCKA_TEST_ABORT", "1", 1);
 		close(pair[0]);
 		body(pair[1]);
-		exit(0); /* handlers run; nothing was closed */
+		exit(0); /* exit handlers run, although nothing was closed */
 	}
 	close(pair[1]);
 	*sock = pair[0];
@@ -112,8 +113,8 @@ void await_wire(void)
 	}
 }
 
-/* In a child: the client starts a daemon by clones that share memory with their parent,
- * which ThreadSanitizer does not follow.
+/* Starts rocind from a child process: rn_rocind_connect() uses clones that share memory
+ * with their parent, which ThreadSanitizer does not support.
  */
 void start_rocind(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* peer_kit.h - an engine here and one in a process of its own, with a real rocind. */
+/* peer_kit.h - an engine in this process and one in another process, with a real rocind.
+ */
 #ifndef RNP_PEER_KIT_H
 #define RNP_PEER_KIT_H
 
@@ -7,36 +8,38 @@
 
 #include "engine_kit.h"
 
-/* The end of this process, and where the other's buffer is there. */
+/* The end in this process. peer_addr: the address of the other process's buffer. */
 extern struct kit_end end;
 extern uint64_t peer_addr;
 
-/* For each test: a rocind with a runtime directory of its own, and its end. @base: as
- * of kit_environment().
+/* Setup and teardown of each test: rocind with a runtime directory of its own, and the
+ * end in this process. @base: as for kit_environment().
  */
 int peer_setup(unsigned base);
 int peer_teardown(void **state);
 void start_rocind(void);
 void stop_rocind(void);
 
-/* A child that runs @body with the other end of *@sock. */
+/* Forks a child process that runs @body. Sets *@sock to a socket to it; the child gets
+ * the other end.
+ */
 pid_t start(void (*body)(int sock), int *sock);
 void await_child(pid_t pid);
 
-/* Open device @n with a queue pair, and connect it to the process at the other end. */
+/* Opens device @n with a queue pair, and connects it to that of the other process. */
 void meet(struct kit_end *k, unsigned n, int sock);
 void attach(struct kit_end *k);
 
-/* Both processes have come here. */
+/* Waits until both processes have called this function. */
 void barrier(int sock);
 
-/* Both ends are through: the other's process ends, and this device. */
+/* Called when both ends have finished: ends the other process, and closes this device. */
 void finish(pid_t pid, int sock);
 
-/* Local wires of @end. */
+/* Returns the number of local wires of @end. */
 unsigned wires(void);
 
-/* The first message has asked for one: until it is there at this end. */
+/* Waits until this end has a local wire, which the first message has requested. */
 void await_wire(void);
 
 #endif /* RNP_PEER_KIT_H */

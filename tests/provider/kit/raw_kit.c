@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* raw_kit.c - raw packet queue pairs, frames and rules for tests on public verbs. */
+/* raw_kit.c - raw packet queue pairs, frames and flow rules, for tests that use only
+ * public verbs.
+ */
 #include "raw_kit.h"
 
 #include <arpa/inet.h>
@@ -231,7 +233,7 @@ void raw_players_expect(struct raw_players *p, unsigned who)
 	raw_post(k, p->last, 6);
 	raw_send(k, p->sender, RAW_LEN);
 	raw_write_frame(k, RAW_END, RAW_LEN, 0);
-	k->buf[5] = 0xee; /* no rule of a test matches it by its address */
+	k->buf[5] = 0xee; /* so that no rule of a test matches the frame by its address */
 	raw_send(k, p->sender, RAW_LEN);
 	for (;;) {
 		struct ibv_wc wc = kit_wait(k->cq);
@@ -247,7 +249,8 @@ void raw_players_expect(struct raw_players *p, unsigned who)
 	}
 	assert_int_equal(got, who);
 	assert_int_equal(count, (unsigned)__builtin_popcount(who));
-	/* Receives that are left would be in the way of the next call. */
+	/* Removes the receives that are left, so that the next call starts without any.
+	 */
 	for (unsigned i = 0; i < RAW_PLAYERS; i++) {
 		kit_to_state(p->qp[i], IBV_QPS_RESET);
 		raw_to_rts(p->qp[i]);

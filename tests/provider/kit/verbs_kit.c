@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_kit.c - a device and queue pairs for tests that know nothing but public verbs. */
+/* verbs_kit.c - a device and queue pairs, for tests that use only public verbs. */
 #include "verbs_kit.h"
 
 #include <time.h>
@@ -139,7 +139,7 @@ void kit_to_rtr(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = k->port.active_mtu,
 		.dest_qp_num = dest_qpn,
-		.rq_psn = 0xfffffe, /* wraps at once */
+		.rq_psn = 0xfffffe, /* so that it wraps soon */
 		.ah_attr = kit_address(k),
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,

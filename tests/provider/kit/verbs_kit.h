@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_kit.h - a device and queue pairs for tests that know nothing but public verbs.
+/* verbs_kit.h - a device and queue pairs, for tests that use only public verbs.
  *
- * Every function ends the test with a message if a verb fails.
+ * If a verb fails, each of these functions fails the test with a message.
  */
 #ifndef RN_VERBS_KIT_H
 #define RN_VERBS_KIT_H
@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 enum {
-	KIT_BUF_LEN = 1 << 16, /* bytes, one half for each side */
+	KIT_BUF_LEN = 1 << 16, /* bytes of the buffer, of which each side has one half */
 	KIT_HALF = KIT_BUF_LEN / 2,
 	KIT_WR = 64,
 	KIT_SGE = 4,
@@ -26,47 +26,47 @@ enum {
 	KIT_QKEY = 0x11111111,
 };
 
-/* One context with a PD, a channel, a CQ on it and a registered buffer. */
+/* A context with a PD, a completion channel, a CQ and a registered buffer. */
 struct kit {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* all remote rights */
+	struct ibv_mr *mr; /* has all remote rights */
 	uint8_t *buf;
 	union ibv_gid gid;
 	struct ibv_port_attr port;
 };
 
 struct ibv_context *kit_open_device(void);
-int kit_setup(void **state); /* cmocka fixtures: *state is a struct kit */
+int kit_setup(void **state); /* fixtures of cmocka; *state is a struct kit */
 int kit_teardown(void **state);
 
-/* A QP in RESET, of kit.cq. */
+/* Creates a QP in state RESET, with kit.cq. */
 struct ibv_qp *kit_create_qp(struct kit *k, enum ibv_qp_type type);
 void kit_to_init(struct ibv_qp *qp);
 void kit_to_rtr(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn);
-/* From INIT to RTS. @dest_qpn is ignored for UD. */
+/* Brings a QP from INIT to RTS. @dest_qpn is ignored for UD. */
 void kit_to_rts(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn);
 void kit_to_state(struct ibv_qp *qp, enum ibv_qp_state state);
-/* Two QPs in RTS, connected to each other. */
+/* Creates two QPs, connects them to each other and brings them to RTS. */
 void kit_pair(struct kit *k, enum ibv_qp_type type, struct ibv_qp *qp[2]);
 void kit_destroy_pair(struct ibv_qp *qp[2]);
 
-struct ibv_ah_attr kit_address(const struct kit *k); /* of ourselves */
+struct ibv_ah_attr kit_address(const struct kit *k); /* the address of this device */
 
-/* MGID @n of this process: no other has it. */
+/* Returns MGID number @n of this process, which no other process uses. */
 union ibv_gid kit_group(unsigned n);
 
-/* Scatter entry in the half of side 0 or 1. */
+/* Returns an SGE in the half of side 0 or 1. */
 struct ibv_sge kit_sge(const struct kit *k, unsigned side, uint32_t offset, uint32_t len);
 
 void kit_post_recv(struct kit *k, struct ibv_qp *qp, uint64_t wr_id, struct ibv_sge sge);
 void kit_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr);
 
-/* The next completion; ends the test after some seconds without. */
+/* Waits for the next completion. Fails the test if none comes for a long time. */
 struct ibv_wc kit_wait(struct ibv_cq *cq);
-/* The next completion must be this one, and a success. */
+/* The same; the completion must be this one, with success. */
 struct ibv_wc kit_expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_opcode opcode);
 void kit_expect_none(struct ibv_cq *cq);
 

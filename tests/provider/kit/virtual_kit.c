@@ -10,13 +10,15 @@
 #include "rocin/transport.h"
 
 enum {
-	QUEUE = 1024,		/* super-packets on the wire to one end */
-	CPU_CLOCK = 0x7fff0001, /* a clockid_t that no kernel has */
-	SPIN = 10000,		/* steps of background threads at one instant */
+	/* maximum number of super-packets on the wire to one end */
+	QUEUE = 1024,
+	CPU_CLOCK = 0x7fff0001, /* a clockid_t that the kernel does not have */
+	/* maximum number of steps of background threads at one instant */
+	SPIN = 10000,
 };
 
 struct super {
-	rn_ns at; /* when it can be received */
+	rn_ns at; /* time at which the super-packet can be received */
 	struct rn_flow flow;
 	uint32_t len, seg_len, count;
 	uint8_t *data;
@@ -27,9 +29,9 @@ struct machine_end {
 	struct kit_end *kit;
 	struct rn_net net;
 	struct super queue[QUEUE];
-	unsigned head, tail; /* free-running */
-	uint8_t *received;   /* data of the last receive() */
-	bool is_running;     /* its background thread */
+	unsigned head, tail; /* counters that are never reset */
+	uint8_t *received;   /* data that the last receive() has returned */
+	bool is_running;     /* the background thread of this end runs */
 };
 
 struct virtual_machine virtual_machine;
@@ -42,10 +44,11 @@ static const struct virtual_machine usual = {
 };
 
 static struct machine_end machine_ends[2];
-static struct machine_end *current; /* whose background thread runs; NULL: a program */
+/* end whose background thread runs; NULL: a program runs */
+static struct machine_end *current;
 static rn_ns clock_now;
-static unsigned steps; /* since the clock moved */
-static rn_ns cpu_used; /* by the program's thread */
+static unsigned steps; /* number of steps since the clock has advanced */
+static rn_ns cpu_used; /* processor time that the program's thread has used */
 
 static struct machine_end *end_of(const struct rnp_engine *e)
 {
@@ -70,7 +73,9 @@ rn_ns virtual_now(void)
 	return clock_now;
 }
 
-/* The processor's counter does not know virtual time: the engines are told of it. */
+/* Sets the virtual clock, and that of the engines, which cannot read it by the
+ * processor's counter.
+ */
 static void set_clock(rn_ns now, bool computes)
 {
 	assert_true(now >= clock_now);
@@ -230,7 +235,7 @@ void __wrap_rnp_background_set_timer(struct rnp_engine *e, rn_ns at)
 	end_of(e)->public.timers++;
 }
 
-/* When the thread of @m runs next; RN_NEVER if it sleeps. */
+/* Returns the time at which the thread of @m runs next; RN_NEVER if it sleeps. */
 static rn_ns wakes_at(const struct machine_end *m)
 {
 	rn_ns at = RN_NEVER;
@@ -284,7 +289,7 @@ bool virtual_step(rn_ns until)
 	return true;
 }
 
-/* Who yields lets the others run, and time passes. */
+/* A thread that yields lets the others run, while time passes. */
 int __wrap_sched_yield(void);
 int __wrap_sched_yield(void)
 {
@@ -297,7 +302,7 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-/* Who naps lets the others run until it is called or has napped for long enough. */
+/* A program that naps lets the others run until it is called or the nap is over. */
 void __wrap_rnp_wait_nap(struct rnp_wait *wait, uint32_t begun, rn_ns ns);
 void __wrap_rnp_wait_nap(struct rnp_wait *wait, uint32_t begun, rn_ns ns)
 {
@@ -385,7 +390,9 @@ void virtual_pair(struct kit_end k[2], uint8_t timeout)
 	virtual_machine = usual;
 	clock_now = RN_MSEC(1000);
 	cpu_used = 0;
-	/* The windows do not depend on the receive buffers that this machine grants. */
+	/* With a fixed window, the receive buffers that the machine grants have no
+	 * effect.
+	 */
 	setenv("ROCIN_WINDOW", "192K:64K:1M", 0);
 	kit_environment(0);
 	for (unsigned i = 0; i < 2; i++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* virtual_kit.h - two engines in virtual time, in one thread.
  *
- * The engines are the real ones with their core; what the machine adds is simulated: the
- * clock, the CPU time of the program's thread, the wire between the two, and a background
- * thread each, which wakes up VM_WAKE after its timer ran out or, while it listens, after
- * a packet came. Programs of the two ends are the test's own calls, in between or as
- * callbacks. What happens is the same on every machine, busy or idle.
+ * The engines and their core are the real ones. The machine is simulated: the clock, the
+ * processor time of the program's thread, the wire between both engines, and their
+ * background threads. A background thread wakes up virtual_machine.wake after its timer
+ * has expired or, while it listens, after a packet has come. The test's own calls, some
+ * of them in callbacks, stand for the programs of both ends. The results are the same on
+ * every machine, busy or idle.
  *
  * Link with the options that tests/provider/CMakeLists.txt gives to rnp_virtual_kit.
  */
@@ -14,79 +15,90 @@
 
 #include "engine_kit.h"
 
-/* Durations of the simulated machine, ns. */
+/* Durations on the simulated machine, in ns. */
 struct virtual_machine {
-	rn_ns wire;  /* from transmit() at one end to receive() at the other */
-	rn_ns wake;  /* from an event to the first instruction of a background thread */
-	rn_ns yield; /* that sched_yield() takes */
-	rn_ns late;  /* from the end of a nap to the program's first instruction */
-	bool spins;  /* the program's thread uses CPU time while it does not poll */
+	/* time from transmit() at one end until receive() is possible at the other */
+	rn_ns wire;
+	rn_ns wake;  /* time from an event until the background thread runs */
+	rn_ns yield; /* duration of sched_yield() */
+	rn_ns late;  /* time from the end of a nap until the program runs */
+	bool spins;  /* the program's thread uses processor time while it does not poll */
 };
 
 extern struct virtual_machine virtual_machine;
 
-/* One end since virtual_pair(). */
+/* State and counts of an end since virtual_pair(). */
 struct virtual_end {
-	unsigned supers, packets; /* transmitted */
-	unsigned yields;	  /* of the background thread */
-	unsigned wakes;		  /* of the background thread */
-	unsigned naps;		  /* of the program */
-	bool listens;		  /* the sockets are on */
-	bool is_stopped;    /* set by the test: its background thread gets no processor */
-	bool is_full;	    /* set by the test: the wire takes nothing from this end */
-	rn_ns timer;	    /* expiry; 0: not set */
-	unsigned timers;    /* how often it was set */
-	rn_ns longest_wait; /* of a packet that could be received */
+	/* numbers of super-packets and packets that were sent */
+	unsigned supers, packets;
+	unsigned yields; /* number of yields of the background thread */
+	unsigned wakes;	 /* number of wake-ups of the background thread */
+	unsigned naps;	 /* number of naps of the program */
+	bool listens;	 /* the background thread watches the sockets */
+	bool is_stopped; /* set by the test: the background thread gets no processor */
+	/* set by the test: the wire accepts no packets from this end */
+	bool is_full;
+	rn_ns timer;	 /* expiry of the timer; 0: not set */
+	unsigned timers; /* how often the timer was set */
+	/* longest time for which a packet that could be received has waited */
+	rn_ns longest_wait;
 };
 
-/* Open, attach and connect a pair as kit_pair() does. @machine becomes the machine. */
+/* Opens, attaches and connects a pair as kit_pair() does. Before, sets the durations of
+ * the machine to @machine.
+ */
 void virtual_pair(struct kit_end k[2], uint8_t timeout);
 void virtual_close_pair(struct kit_end k[2]);
 struct virtual_end *virtual_end(const struct kit_end *k);
 
-/* Virtual time. It is what rnp_engine_now() returns. */
+/* Returns the virtual time, which rnp_engine_now() returns, too. */
 rn_ns virtual_now(void);
 
-/* Time passes, and nobody runs but the program, which computes. */
+/* Lets time pass while only the program runs, which computes. */
 void virtual_compute(rn_ns duration);
 
-/* Time passes, and the background threads run when it is their turn. */
+/* Lets time pass while the background threads run when they are due. */
 void virtual_run(rn_ns duration);
 
-/* The next event of a background thread, if there is one before @until: time goes on to
- * it, and the thread runs. Return: false if there is none; it is @until then.
+/* Lets time pass until the next event of a background thread, and lets the thread run. If
+ * there is no event before @until, lets time pass until then, and returns false.
  */
 bool virtual_step(rn_ns until);
 
-/* The program of @k polls its CQ once, and time goes on by the cost of a poll. True if
+/* The program of @k polls its CQ once, which takes the time of a poll. Returns true if
  * there was a CQE.
  */
 bool virtual_poll(struct kit_end *k, struct rn_cqe *cqe);
 
-/* It polls until a CQE comes, which must have @status; the other end's background thread
- * runs meanwhile. Fails the test when VIRTUAL_WAIT has passed.
+/* The program polls until a CQE comes, which must have @status; the background thread of
+ * the other end runs meanwhile. Fails the test after VIRTUAL_WAIT.
  */
 struct rn_cqe virtual_await(struct kit_end *k, enum rn_wc_status status);
 
-/* It looks at byte @at of its buffer until that is @value, and makes no calls. */
+/* The program reads byte @at of its buffer, without calls to the device, until it is
+ * @value.
+ */
 void virtual_await_byte(struct kit_end *k, unsigned at, uint8_t value);
 
-/* CPU time that the program's thread has used. */
+/* Returns the processor time that the program's thread has used. */
 rn_ns virtual_cpu(void);
 
-/* What the engine of @k would tell its policy of the core. */
+/* Returns the facts about the core that the engine of @k would pass to its policy. */
 struct rnp_facts virtual_facts(const struct kit_end *k);
 
-/* What the policy of @k would do after a poll now: give the sockets back, as the program
- * leaves; take them at once, as it will be seen to leave. Nothing changes.
+/* Return what the policy of @k would do after a poll at this time, without changing
+ * anything. virtual_would_leave(): give the sockets back, because the program stops
+ * polling. virtual_would_lease_early(): give the program the sockets at once, because it
+ * will be noticed if the program stops.
  */
 bool virtual_would_leave(const struct kit_end *k);
 bool virtual_would_lease_early(const struct kit_end *k);
 
-/* Packets on the wire to @k, which have not been received. */
+/* Returns the number of packets on the wire to @k that have not been received. */
 unsigned virtual_waiting(const struct kit_end *k);
 
 #define VIRTUAL_WAIT RN_MSEC(10000)
-#define VIRTUAL_POLL RN_USEC(1) /* cost of a poll or of a look at memory, rounded up */
+/* duration of a poll or of a read of memory, rounded up */
+#define VIRTUAL_POLL RN_USEC(1)
 
 #endif /* RNP_VIRTUAL_KIT_H */

@@ -14,7 +14,9 @@ struct vverbs_device vverbs_devices[2];
 struct vverbs_parts vverbs_parts;
 struct vverbs_host vverbs_host;
 
-/* -------------------------------------------------------- parts that may be short */
+/* -------------------------------------------------------- resources that the test may
+ * withhold
+ */
 int __real_rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
 int __wrap_rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
 int __wrap_rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn)
@@ -73,7 +75,7 @@ void __wrap_rn_group_close(int sock, const struct rn_gid *mgid, uint32_t ifindex
 		close(sock);
 }
 
-static int group_sock = -1; /* that the engine has taken in */
+static int group_sock = -1; /* the socket for groups that the engine has registered */
 
 int __wrap_rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock);
 int __wrap_rnp_engine_join(struct rnp_engine *e, const struct rn_gid *mgid, int sock)
@@ -106,7 +108,7 @@ bool __wrap_rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev
 	       memcmp(&av->dgid, &vverbs_parts.narrow, sizeof(av->dgid)) != 0;
 }
 
-/* A local wire whose ring is full: what is in a hurry goes by UDP. */
+/* Simulates a local wire whose ring is full: urgent packets are sent by UDP. */
 void __wrap_rn_local_hurry(struct rn_local *l, bool hurry);
 void __wrap_rn_local_hurry(struct rn_local *l, bool hurry)
 {
@@ -139,7 +141,7 @@ struct ibv_qp *vverbs_new_qp(struct vverbs_device *d, enum ibv_qp_type type)
 	return rnp_create_qp(d->pd, &attr);
 }
 
-/* With what the library adds to it. */
+/* Creates a CQ, and initialises the members that libibverbs would initialise. */
 struct ibv_cq *vverbs_new_cq(struct vverbs_device *d)
 {
 	struct ibv_cq *cq = rnp_create_cq(&d->ctx.base, VVERBS_CQES, &d->channel, 0);
@@ -237,7 +239,7 @@ struct ibv_ah_attr vverbs_address(const struct rn_gid *gid)
 	return ah;
 }
 
-/* For RTR and RTS, towards the other device. */
+/* Returns attributes for RTR and RTS that lead to the other device. */
 struct ibv_qp_attr vverbs_towards(unsigned other)
 {
 	return (struct ibv_qp_attr){
@@ -340,7 +342,7 @@ static const struct rn_host_api host = { .knobs = knobs_in_force,
 					 .region_add = add_region,
 					 .region_remove = remove_region };
 
-/* False: built without it. */
+/* Returns false if the PCIe layer was not built. */
 bool vverbs_put_below_pcie(struct vverbs_device *d)
 {
 	static char nic;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* virtual_verbs_kit.h - verbs on two engines in virtual time.
  *
- * The contexts are made by hand, without libibverbs: no plugin is loaded, and what the
- * library adds to an object the kit adds. Some parts of the device can be told to have no
- * more, and the hierarchy of PCIe is the test's.
+ * The contexts are created without libibverbs: no plugin is loaded, and the kit
+ * initialises the members of objects that libibverbs would initialise. A test can make
+ * some resources of the device unavailable. The PCIe hierarchy is simulated by the test.
  *
  * Link with the options that tests/provider/CMakeLists.txt gives to
  * rnp_virtual_verbs_kit.
@@ -19,54 +19,59 @@
 #include "rocin/pcie.h"
 
 enum {
-	VVERBS_TIMEOUT = 20, /* 4 s: nothing comes because it was sent again */
+	/* code for 4 s, so that nothing is retransmitted during a test */
+	VVERBS_TIMEOUT = 20,
 	VVERBS_CQES = 16,
 };
 
-/* What libibverbs has of a device that a program uses. */
+/* The objects of a device that a program uses. */
 struct vverbs_device {
 	struct rnp_context ctx;
 	struct ibv_comp_channel channel;
 	struct ibv_pd *pd;
-	struct ibv_cq *cq; /* with the channel; NULL: destroyed by the test */
-	struct ibv_qp *qp; /* RC, in RESET; likewise */
+	/* CQ with a completion channel; NULL: the test has destroyed it */
+	struct ibv_cq *cq;
+	struct ibv_qp *qp; /* RC QP in state RESET; NULL: the test has destroyed it */
 };
 
 extern struct kit_end vverbs_ends[2];
 extern struct vverbs_device vverbs_devices[2];
 
-/* Set by the test; all false at the start of each. */
+/* Resources that the test makes unavailable. All members are false when a test begins. */
 struct vverbs_parts {
-	bool no_numbers; /* of queue pairs */
-	bool no_object;	 /* the device has as many as it may */
-	bool no_groups;	 /* the socket of a group cannot be taken in */
-	bool is_narrow;	 /* the way to @narrow carries no packet of any path MTU */
+	bool no_numbers; /* no queue pair numbers are left */
+	bool no_object;	 /* the device has its maximum number of objects */
+	bool no_groups;	 /* the engine cannot register the socket of a group */
+	/* the path to @narrow is too small for packets of any path MTU */
+	bool is_narrow;
 	struct rn_gid narrow;
-	/* For the test to look at. */
-	unsigned raw_gets;	    /* users of the sockets of raw packet QPs */
-	int objects[RNP_HCA_KINDS]; /* that the devices count */
+	/* The following members are results, for checks of the test. */
+	unsigned raw_gets;	    /* number of users of the sockets of raw packet QPs */
+	int objects[RNP_HCA_KINDS]; /* numbers of objects, as the devices count them */
 };
 
 extern struct vverbs_parts vverbs_parts;
 
-/* The hierarchy that vverbs_put_below_pcie() puts a device below. */
+/* The PCIe hierarchy to which vverbs_put_below_pcie() connects a device. */
 struct vverbs_host {
 	struct rn_pcie_knobs knobs;
-	unsigned refusals; /* of the next regions */
-	/* When memory was settled last: was the region with @key of @drained open? */
+	unsigned refusals; /* how many of the next registrations of regions fail */
+	/* Set when memory was last drained: true if the region with @key of device
+	 * @drained was still registered.
+	 */
 	struct rnp_engine *drained;
 	uint32_t key;
 	bool was_open;
-	struct rn_host_bell bell; /* that was rung last */
+	struct rn_host_bell bell; /* the doorbell that was rung last */
 };
 
 extern struct vverbs_host vverbs_host;
 
-/* cmocka fixtures: a device on each of vverbs_ends. */
+/* Fixtures of cmocka: a device on each of vverbs_ends. */
 int vverbs_setup(void **state);
 int vverbs_teardown(void **state);
 
-/* A context on the engine of end @n. */
+/* Opens a context on the engine of end @n. */
 void vverbs_open(struct vverbs_device *d, unsigned n);
 void vverbs_close(struct vverbs_device *d);
 
@@ -81,15 +86,15 @@ enum {
 };
 
 struct ibv_ah_attr vverbs_address(const struct rn_gid *gid);
-/* Attributes for RTR and RTS, towards the QP of device @other. */
+/* Returns attributes for RTR and RTS that lead to the QP of device @other. */
 struct ibv_qp_attr vverbs_towards(unsigned other);
 void vverbs_to_init(struct ibv_qp *qp);
 void vverbs_to_state(struct ibv_qp *qp, enum ibv_qp_state state);
-/* The QPs of the two devices, to each other, in RTS. */
+/* Connects the QPs of the two devices to each other, and brings them to RTS. */
 void vverbs_connect(void);
 
-/* Below vverbs_host, until the test puts d->ctx.engine->pcie back. False: built
- * without it.
+/* Connects the device to vverbs_host until the test restores d->ctx.engine->pcie. Returns
+ * false if the PCIe layer was not built.
  */
 bool vverbs_put_below_pcie(struct vverbs_device *d);
 

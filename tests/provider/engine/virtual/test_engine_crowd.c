@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_crowd.c - programs that poll beside ten threads that compute on their
- * processor, in virtual time: who yields waits until each of the ten has used up a time
- * slice, who sleeps gets the processor when the one that runs has used up its own.
+/* test_engine_crowd.c - programs that poll on a processor which ten computing threads
+ * use, too, in virtual time. A program that yields waits until each of the ten has used
+ * up a time slice. A program that sleeps gets the processor when the running thread has
+ * used up its own time slice.
  */
 #include "tests/provider/kit/virtual_kit.h"
 
 enum {
-	TIMEOUT = 20, /* 4 s: nothing comes because it was sent again */
+	TIMEOUT = 20, /* code for 4 s, so that nothing is retransmitted during a test */
 	WINDOW = 64,
 	WINDOWS = 50,
 };
@@ -32,7 +33,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A window of WRITEs, whose completions the program polls for. Return: ns it took. */
+/* Posts a window of WRITEs and polls for their completions. Returns the time in ns. */
 static rn_ns send_window(struct kit_end *from, const struct kit_end *to)
 {
 	rn_ns start = virtual_now();
@@ -51,7 +52,7 @@ static void poll_in_vain(struct kit_end *k)
 	assert_false(virtual_poll(k, &cqe));
 }
 
-/* ... until a nap. Return: ns it took. */
+/* Polls until the program naps. Returns the time in ns. */
 static rn_ns poll_until_a_nap(struct kit_end *k)
 {
 	unsigned naps = virtual_end(k)->naps;
@@ -64,7 +65,7 @@ static rn_ns poll_until_a_nap(struct kit_end *k)
 	return virtual_now() - start;
 }
 
-/* The first yield shows that the machine is crowded. */
+/* The first yield shows that the processor is shared by many threads. */
 static void a_stream_waits_for_one_time_slice_a_window(void **state)
 {
 	rn_ns took = 0;
@@ -77,7 +78,9 @@ static void a_stream_waits_for_one_time_slice_a_window(void **state)
 	assert_true(virtual_end(&ends[0])->naps >= WINDOWS - 2);
 }
 
-/* What the peer's background thread answers at once comes while the program spins. */
+/* The peer's background thread answers at once, so the answer comes while the program
+ * spins.
+ */
 static void a_stream_waits_for_no_time_slice_if_its_peer_answers_at_once(void **state)
 {
 	rn_ns took = 0;
@@ -124,7 +127,7 @@ static bool always(void *arg)
 	return true;
 }
 
-/* It came after the poll that found nothing. */
+/* A completion has come after the poll that found nothing. */
 static void who_has_a_completion_does_not_nap(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -140,7 +143,7 @@ static void who_has_a_completion_does_not_nap(void **state)
 	assert_int_equal(a->e->wait.nappers, 0);
 }
 
-/* Polls, but does not pause, until a nap is due. */
+/* Polls without pauses until a nap is due. */
 static void poll_without_pause(struct kit_end *k)
 {
 	rn_ns start = virtual_now();
@@ -152,7 +155,7 @@ static void poll_without_pause(struct kit_end *k)
 	} while (k->e->front.pause != RNP_PAUSE_NAP);
 }
 
-/* It came while the program had the sockets. */
+/* A packet has come while the program had the sockets. */
 static void who_finds_a_packet_does_not_nap(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -189,7 +192,7 @@ static void who_receives_calls_those_that_nap(void **state)
 	virtual_await(a, RN_WC_SUCCESS);
 }
 
-/* Polls are what moves TLPs of the PCIe model. */
+/* With the PCIe model, polls move TLPs, so a program must not nap. */
 static void who_cannot_nap_yields(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -204,7 +207,7 @@ static void who_cannot_nap_yields(void **state)
 	assert_int_equal(a->e->front.pause, RNP_PAUSE_NAP);
 	naps = virtual_end(a)->naps;
 	start = virtual_now();
-	virtual_end(a)->is_stopped = true; /* it would look there */
+	virtual_end(a)->is_stopped = true; /* otherwise it would find the packet */
 	pcie->nic = some;
 	rnp_engine_pause(a->e, kit_has_entry, a);
 	pcie->nic = NULL;
@@ -214,7 +217,7 @@ static void who_cannot_nap_yields(void **state)
 	assert_int_equal(a->e->wait.nappers, 0);
 }
 
-/* Whoever has the lock may need the processor. */
+/* The thread that holds the lock may need the processor. */
 static void who_does_not_get_the_lock_does_not_spin(void **state)
 {
 	static const uint8_t before[] = { RNP_PAUSE_NONE, RNP_PAUSE_YIELD, RNP_PAUSE_SPIN,
@@ -233,7 +236,9 @@ static void who_does_not_get_the_lock_does_not_spin(void **state)
 	}
 }
 
-/* Hogs that have gone: a nap ends in time, and then a yield costs little. */
+/* When the other threads have ended, a nap ends in time, and a yield then takes little
+ * time.
+ */
 static void yields_come_back_when_the_crowd_has_gone(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -251,7 +256,9 @@ static void yields_come_back_when_the_crowd_has_gone(void **state)
 	assert_int_equal(a->e->policy.crowd.until, crowded);
 }
 
-/* Few yields are timed, but one of sixteen is: hogs that come later are noticed. */
+/* Only one of sixteen yields is timed, but this suffices to notice threads that come
+ * later.
+ */
 static void one_of_sixteen_dear_yields_is_noticed(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -268,8 +275,8 @@ static void one_of_sixteen_dear_yields_is_noticed(void **state)
 	assert_true(virtual_now() - start < 16 * DEAR_YIELD + RN_MSEC(1));
 }
 
-/* When the time has passed for which a machine is taken for crowded, one yield tells that
- * it still is: the next is not as dear again.
+/* After the time for which a processor counts as shared, one yield shows whether it still
+ * is. The next yield must not take as long.
  */
 static void a_crowd_that_stays_is_noticed_by_the_first_yield(void **state)
 {
@@ -288,7 +295,9 @@ static void a_crowd_that_stays_is_noticed_by_the_first_yield(void **state)
 	assert_true(virtual_now() - start < 2 * DEAR_YIELD);
 }
 
-/* A program that waits for events lingers before it sleeps, but not by dear yields. */
+/* A program that waits for events polls for a while before it sleeps, but not by yields
+ * that take long.
+ */
 static void who_lingers_does_not_yield_in_a_crowd(void **state)
 {
 	struct kit_end *a = &ends[0];

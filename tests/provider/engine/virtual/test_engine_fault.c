@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_fault.c - rules about faults that come and go while a device is in use. In
+/* test_engine_fault.c - fault rules that are set and removed while a device is in use, in
  * virtual time.
  */
 #include "tests/provider/kit/virtual_kit.h"
@@ -13,13 +13,13 @@
 #include "transport/io/fault/net_fault.h"
 
 enum {
-	TIMEOUT = 20, /* 4 s: nothing comes because it was sent again */
-	AT = 64,      /* where in the buffer a byte arrives */
-	CALL = 1,     /* reg_mr, in the order of rn_fault_calls */
+	TIMEOUT = 20, /* code for 4 s, so that nothing is retransmitted during a test */
+	AT = 64,      /* offset in the buffer at which a byte arrives */
+	CALL = 1,     /* number of the call reg_mr in rn_fault_calls */
 };
 
 static struct kit_end ends[2];
-static struct rn_net *wire; /* of end 1 without rules */
+static struct rn_net *wire; /* the wire of end 1 without fault rules */
 static const struct rn_fault_host *host;
 static uint64_t generation;
 
@@ -34,7 +34,7 @@ int __wrap_rnp_wire_add_fault(struct rnp_wire *w, bool has_begun, uint64_t *stat
 	return __real_rnp_wire_add_fault(w, has_begun, stats, h, ctx);
 }
 
-static bool has_no_memory; /* for what is zero at first */
+static bool has_no_memory; /* zeroed memory cannot be allocated */
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -43,7 +43,7 @@ void *__wrap_calloc(size_t count, size_t size)
 	return has_no_memory ? NULL : __real_calloc(count, size);
 }
 
-static unsigned told; /* events that rocind has for end 1 */
+static unsigned told; /* number of events from rocind for end 1 */
 
 int __real_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *ev);
 int __wrap_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *ev);
@@ -56,7 +56,7 @@ int __wrap_rn_rocind_event(struct rn_rocind *r, struct rn_rocind_event *ev)
 	return 0;
 }
 
-static unsigned looks; /* at the descriptors of the devices */
+static unsigned looks; /* number of checks of the devices' descriptors */
 
 bool __wrap_rn_own_fd_all_there(void);
 bool __wrap_rn_own_fd_all_there(void)
@@ -65,8 +65,8 @@ bool __wrap_rn_own_fd_all_there(void)
 	return true;
 }
 
-/* Gives the engine of end 1 these fault rules, or none for NULL. Return: the number of
- * the descriptor that carried them.
+/* Sets the fault rules of end 1; NULL: none. Returns the number of the descriptor that
+ * had their text.
  */
 static int set_rules(const char *text)
 {
@@ -81,7 +81,7 @@ static int set_rules(const char *text)
 	rnp_engine_lock(e);
 	rnp_fault_live(e, fd, ++generation);
 	if (!e->wire.fault)
-		e->wire.net = wire; /* the engine knows no other than its sockets */
+		e->wire.net = wire; /* the engine must not keep a wire that is gone */
 	rnp_engine_unlock(e);
 	return fd;
 }
@@ -164,7 +164,7 @@ static bool had(enum ibv_event_type type)
 	return was;
 }
 
-/* The interface's own link does not count until the rule is gone. */
+/* While the rule is active, the state of the interface's link does not count. */
 static void port_stays_down_as_long_as_a_rule_cuts_it(void **state)
 {
 	struct rnp_engine *e = ends[1].e;
@@ -196,7 +196,9 @@ static void port_stays_down_as_long_as_a_rule_cuts_it(void **state)
 	}
 }
 
-/* Whoever makes rocind tell of changes all the time stops no thread of this program. */
+/* A peer that makes rocind send events all the time must not block the threads of this
+ * program.
+ */
 static void events_of_rocind_are_taken_in_pieces(void **state)
 {
 	struct rnp_engine *e = ends[1].e;
@@ -205,7 +207,7 @@ static void events_of_rocind_are_taken_in_pieces(void **state)
 
 	(void)state;
 	rnp_engine_lock(e);
-	e->rocind = (struct rn_rocind *)(void *)e; /* nobody looks into it */
+	e->rocind = (struct rn_rocind *)(void *)e; /* no function accesses its content */
 	told = all;
 	rnp_rocind_events(e);
 	e->rocind = before;
@@ -214,7 +216,7 @@ static void events_of_rocind_are_taken_in_pieces(void **state)
 	told = 0;
 }
 
-/* Each rule is shown as it counts, whatever the others are about. */
+/* The counts of each rule are right, whatever the other rules are about. */
 static void rules_about_packets_and_calls_are_counted_apart(void **state)
 {
 	(void)state;
@@ -230,7 +232,7 @@ static void rules_about_packets_and_calls_are_counted_apart(void **state)
 	assert_int_equal(counts()->seen[1], 2);
 }
 
-/* A packet names the QP that it is for, which is one of each host. */
+/* A packet has the QPN of its destination, which exists once on each host. */
 static void sender_of_a_packet_is_known_by_both_number_and_address(void **state)
 {
 	struct kit_end *b = &ends[1];
@@ -245,7 +247,9 @@ static void sender_of_a_packet_is_known_by_both_number_and_address(void **state)
 	assert_int_equal(rnp_find_sender(b->e, &flow, ends[0].qpn), b->qpn);
 }
 
-/* Counted from the first that the process could make; those below 256 are nobody's. */
+/* QPs are counted from the first QPN that the process could create; QPNs below 256 belong
+ * to no process.
+ */
 static void queue_pairs_are_counted_in_the_order_of_their_making(void **state)
 {
 	struct rnp_engine *e = ends[1].e;
@@ -257,13 +261,15 @@ static void queue_pairs_are_counted_in_the_order_of_their_making(void **state)
 	assert_int_equal(host->place(e, ends[1].qpn), 1);
 	assert_int_equal(rnp_engine_new_qpn(e, &next), 0);
 	assert_int_equal(host->place(e, next), 2);
-	assert_int_equal(host->place(e, ends[1].qpn + 1), 0); /* another process's */
+	/* a QPN of another process */
+	assert_int_equal(host->place(e, ends[1].qpn + 1), 0);
 	assert_int_equal(host->place(e, 1), 0);
 	assert_int_equal(host->place(e, 0), 0);
 }
 
-/* A thread that polls takes the place of the background thread, which looks when it wakes
- * up; not with each poll, since a look is system calls.
+/* While a thread polls, it must also check the descriptors, which the background thread
+ * otherwise does when it wakes up. It does not do so in each poll, because the check
+ * needs system calls.
  */
 static void who_polls_looks_at_the_descriptors_every_millisecond(void **state)
 {
@@ -272,7 +278,7 @@ static void who_polls_looks_at_the_descriptors_every_millisecond(void **state)
 
 	(void)state;
 	rnp_engine_lock(e);
-	e->rocind = (struct rn_rocind *)(void *)e; /* nobody looks into it */
+	e->rocind = (struct rn_rocind *)(void *)e; /* no function accesses its content */
 	rnp_engine_unlock(e);
 	virtual_run(RN_MSEC(2));
 	rnp_engine_poll(e);

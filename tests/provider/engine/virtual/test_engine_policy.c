@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_policy.c - what must hold of the hand-over between programs and background
- * threads, whatever the programs do and however slow the machine is: random programs on
- * random machines, in virtual time, from a seed.
+/* test_engine_policy.c - properties of the hand-over between programs and background
+ * threads that must hold for all programs and machines. Runs random programs on random
+ * machines in virtual time, as a seed decides.
  *
  * - No packet waits for longer than a lease and a wake-up.
  * - A lease ends when the program stops polling.
@@ -18,18 +18,22 @@
 enum {
 	SEEDS = 300,
 	ACTIONS = 200,
-	TIMEOUT = 20,	/* 4 s: nothing is sent again */
-	OPEN_MAX = 16,	/* requests of one end without a completion */
-	POLLS_MAX = 64, /* of a program that polls hard, before it does something else */
+	TIMEOUT = 20,  /* code for 4 s, so that nothing is retransmitted */
+	OPEN_MAX = 16, /* maximum number of requests of an end without a completion */
+	/* maximum number of polls in a row of a program that polls all the time */
+	POLLS_MAX = 64,
 };
 
-/* One of these programs, for as long as a seed lasts. */
+/* A random program, which is used for one seed. */
 struct program {
 	struct kit_end *k, *peer;
-	unsigned open;	     /* requests without a completion */
-	unsigned polls_hard; /* of 16 actions; the others are one of the rest */
+	unsigned open; /* number of requests without a completion */
+	/* in how many of 16 actions the program polls all the time; the other actions are
+	 * chosen by the members below
+	 */
+	unsigned polls_hard;
 	unsigned posts, computes, sleeps, arms;
-	rn_ns pause; /* longest time for which it computes or sleeps */
+	rn_ns pause; /* maximum time for which the program computes or sleeps */
 };
 
 static struct kit_end ends[2];
@@ -65,7 +69,7 @@ static void post(struct program *p)
 	p->open++;
 }
 
-/* Waits for an event, which comes or does not. */
+/* Waits for an event, which may come or not. */
 static void arm(struct program *p)
 {
 	rn_ns pause = 1 + random_below((unsigned)p->pause);
@@ -114,7 +118,7 @@ static void make_machine(void)
 	virtual_machine.yield = RN_USEC(1) << random_below(12);
 }
 
-/* --------------------------------------------------------------------- what must hold */
+/* --------------------------------------------------------------------- checks */
 static void finish(struct program *p)
 {
 	rn_ns start = virtual_now();
@@ -142,8 +146,9 @@ static void check_rest(void)
 		assert_int_equal(virtual_end(&ends[i])->wakes, wakes[i]);
 }
 
-/* The thread looks again for at most 2 ms before the timer gets its turn, and once more
- * after that; a yield may be under way each time.
+/* Checks the longest time that a packet has waited. The background thread polls again for
+ * at most 2 ms before the timer is processed, and once more after that. A yield may be in
+ * progress each time.
  */
 static void check_waits(void)
 {
@@ -193,7 +198,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(random_programs_on_random_machines),
 	};
 
-	if (argc > 1) { /* this seed alone */
+	if (argc > 1) { /* runs only this seed */
 		run_seed(strtoull(argv[1], NULL, 0));
 		return 0;
 	}

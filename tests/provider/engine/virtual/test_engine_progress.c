@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_progress.c - what holds of an engine whoever makes progress: what polls
- * cost, who watches the sockets, what a full wire has not taken. In virtual time.
+/* test_engine_progress.c - properties of an engine that hold whichever thread makes
+ * progress: the cost of polls, which thread watches the sockets, and packets that a full
+ * wire has not accepted. In virtual time.
  */
 #include "tests/provider/kit/virtual_kit.h"
 
 enum {
-	TIMEOUT = 20, /* 4 s: nothing comes because it was sent again */
-	AT = 64,      /* where in the buffer a byte arrives */
+	TIMEOUT = 20, /* code for 4 s, so that nothing is retransmitted during a test */
+	AT = 64,      /* offset in the buffer at which a byte arrives */
 	MANY = 100000,
 };
 
@@ -33,7 +34,9 @@ static void write_byte(struct kit_end *from, const struct kit_end *to, uint8_t v
 }
 
 /* ------------------------------------------------------------------------- polling */
-/* Polls until the program has the sockets; they are the background thread's before. */
+/* Polls until the program has the sockets, which the background thread has at first.
+ * Returns the number of polls.
+ */
 static unsigned polls_for_the_sockets(struct kit_end *k)
 {
 	struct rn_cqe cqe;
@@ -49,7 +52,8 @@ static unsigned polls_for_the_sockets(struct kit_end *k)
 	return polls;
 }
 
-/* Its peer waited for the end of its lease, since it looked at memory and polled no more.
+/* The program has taken a lease and then only read memory, so that its peer had to wait
+ * for the end of the lease. Its polls then count less for some time.
  */
 static void program_that_only_looks_at_memory_is_not_believed_again_so_soon(void **state)
 {
@@ -78,7 +82,9 @@ static void program_that_stopped_polling_is_taken_over(void **state)
 	}
 }
 
-/* The first leaves, as nothing is under way; the others wait for the poll. */
+/* The first post is sent at once, because no request is outstanding. The others wait for
+ * the next poll.
+ */
 static void posts_of_a_polling_program_leave_in_company(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -97,7 +103,7 @@ static void posts_of_a_polling_program_leave_in_company(void **state)
 		virtual_await(a, RN_WC_SUCCESS);
 }
 
-/* Setting it is a system call, and dear on a virtual machine. */
+/* Setting the timer is a system call, which takes long in a virtual machine. */
 static void program_that_polls_sets_the_timer_seldom(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -113,7 +119,9 @@ static void program_that_polls_sets_the_timer_seldom(void **state)
 	assert_in_range(virtual_end(a)->timers - before, 1, 50);
 }
 
-/* While a CQ is armed its program is not expected to poll: afterwards it is as before. */
+/* While a CQ is armed, its program is not expected to poll. After the event, its polls
+ * count as before.
+ */
 static void events_that_have_come_make_polls_count_no_less(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -132,7 +140,8 @@ static void events_that_have_come_make_polls_count_no_less(void **state)
 	}
 }
 
-/* The lease ends with a packet in the socket, and another comes close behind it. */
+/* The lease ends while a packet is in the socket, and another packet comes soon after it.
+ */
 static void who_takes_the_sockets_over_looks_again(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -165,7 +174,7 @@ static void sockets_are_watched_after_lingering_in_vain(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
-/* Found without sleeping, and the event has come as well. */
+/* The completion is found without sleeping, and its event has come, too. */
 static void lingering_finds_what_arrives_at_once(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -183,8 +192,8 @@ static void lingering_finds_what_arrives_at_once(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
-/* The program polls for its stream now and then: what it has posted since waits for that,
- * but no longer than until a super-packet is full.
+/* The program rarely polls for its stream. Posts wait for the next poll, but at most
+ * until a super-packet is full.
  */
 static void stream_leaves_when_it_fills_a_super_packet(void **state)
 {
@@ -216,14 +225,14 @@ static rn_ns time_to_acknowledge(uint8_t value)
 {
 	rn_ns start;
 
-	virtual_run(RN_MSEC(100)); /* nobody has polled for long */
+	virtual_run(RN_MSEC(100)); /* the program has not polled for a long time */
 	start = virtual_now();
 	write_byte(&ends[0], &ends[1], value);
 	virtual_await(&ends[0], RN_WC_SUCCESS);
 	return virtual_now() - start;
 }
 
-/* So many times end 1, looking at memory, answers after @pause. */
+/* End 1, which reads memory, answers @times messages, each after @pause. */
 static void answer(unsigned times, rn_ns pause)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -240,7 +249,7 @@ static void answer(unsigned times, rn_ns pause)
 	}
 }
 
-/* Its peer would lose the time of each message for nothing. */
+/* Otherwise the peer would wait for this time with each message, without any gain. */
 static void acknowledgement_does_not_wait_for_who_answers_late(void **state)
 {
 	rn_ns at_once = time_to_acknowledge(1);
@@ -267,7 +276,9 @@ static void what_a_full_wire_did_not_take_leaves_without_a_call(void **state)
 	virtual_await(a, RN_WC_SUCCESS);
 }
 
-/* The acknowledgement found it full, and its QP is gone: it leaves with the device. */
+/* The wire was full when the acknowledgement was due, and the QP is destroyed now. The
+ * acknowledgement must be sent when the device is closed.
+ */
 static void closing_a_device_sends_what_a_full_wire_did_not_take(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -290,9 +301,10 @@ static void closing_a_device_sends_what_a_full_wire_did_not_take(void **state)
 }
 
 /* --------------------------------------------------------------------------- timers */
-/* A wire on which everything gets lost, and nothing or rubbish comes. */
+/* A wire that loses all packets, and on which either no packets or invalid packets come.
+ */
 static bool is_flooded;
-static unsigned lost; /* packets */
+static unsigned lost; /* number of lost packets */
 
 static int lose(void *ctx, const struct rn_super *super)
 {
@@ -312,7 +324,9 @@ static int receive_rubbish(void *ctx, struct rn_rx *rx)
 	return is_flooded;
 }
 
-/* Polls after the ACK timeout until what was lost is sent again; MANY: it is not. */
+/* Returns the number of polls, after the ACK timeout, until a lost packet is sent again;
+ * MANY: it is not sent again.
+ */
 static unsigned polls_until_sent_again(bool flooded)
 {
 	static const struct rn_net_ops ops = { .transmit = lose,
@@ -327,7 +341,7 @@ static unsigned polls_until_sent_again(bool flooded)
 	a->e->wire.net = &net;
 	write_byte(a, &ends[1], 1);
 	assert_int_equal(lost, 1);
-	virtual_compute(RN_MSEC(20000)); /* longer than any ACK timeout of the test */
+	virtual_compute(RN_MSEC(20000)); /* longer than any ACK timeout in the test */
 	while (lost == 1 && polls < MANY) {
 		rnp_engine_poll(a->e);
 		polls++;
@@ -336,7 +350,9 @@ static unsigned polls_until_sent_again(bool flooded)
 	return polls;
 }
 
-/* A timer may be about a packet that waits in a socket; if none does, it is due. */
+/* The event for which a timer waits may be a packet in a socket, so sockets are read
+ * first. If no packet is there, the timer is due.
+ */
 static void timer_is_served_by_the_first_poll_that_finds_nothing(void **state)
 {
 	(void)state;
@@ -350,7 +366,9 @@ static void timer_is_served_though_packets_come_without_end(void **state)
 }
 
 /* --------------------------------------------------------------------------- memory */
-static unsigned accesses, drains; /* that end next, and how often they were asked to */
+/* number of accesses that end with the next call; number of calls that let accesses end
+ */
+static unsigned accesses, drains;
 
 static void end_all(struct rn_host_nic *nic, uint32_t qpn)
 {
@@ -372,8 +390,8 @@ collect_one(struct rn_host_nic *nic,
 	return 1;
 }
 
-/* Settling goes on until nothing ends, because an access that has ended may let another
- * begin; and the caller is told, as there may be something to send now.
+/* Accesses are processed until none ends any more, because an access that has ended may
+ * let another one begin. The result tells the caller that packets may have to be sent.
  */
 static void accesses_that_have_ended_are_taken(void **state)
 {
@@ -386,12 +404,13 @@ static void accesses_that_have_ended_are_taken(void **state)
 
 	(void)state;
 	e->pcie = (struct rnp_pcie){ .api = &api, .nic = (struct rn_host_nic *)&nic };
-	if (!rnp_pcie_is_on(&e->pcie)) { /* built without it */
+	if (!rnp_pcie_is_on(&e->pcie)) { /* the PCIe layer was not built */
 		e->pcie = before;
 		skip();
 	}
 	accesses = 1;
-	rnp_engine_poll(e); /* which takes what has ended, and settles nothing */
+	/* processes the accesses that have ended, and lets no others end */
+	rnp_engine_poll(e);
 	assert_int_equal(accesses, 0);
 	for (unsigned n = 0; n < 3; n++) {
 		accesses = n;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_reply.c - the acknowledgement that goes along with the program's reply,
- * and waits for it; who has the sockets meanwhile. In virtual time.
+/* test_engine_reply.c - an acknowledgement waits for the program's reply and is sent
+ * together with it; which thread has the sockets meanwhile. In virtual time.
  */
 #include "rocin/queue_pair.h"
 #include "rocin/transport.h"
 #include "tests/provider/kit/virtual_kit.h"
 
 enum {
-	TIMEOUT = 20, /* 4 s: nothing is acknowledged because it came again */
+	/* code for 4 s, so that no packet is acknowledged because it was repeated */
+	TIMEOUT = 20,
 	TRIPS = 200,
-	MUCH = 16, /* answers: the next is waited for */
-	AT = 64,   /* where in the buffer a byte arrives */
+	MUCH = 16, /* number of answers after which the device waits for the next one */
+	AT = 64,   /* offset in the buffer at which a byte arrives */
 };
 
-#define HOLD_AT_MOST RN_USEC(100) /* an acknowledgement that waits for an answer */
+/* maximum time for which an acknowledgement waits for an answer */
+#define HOLD_AT_MOST RN_USEC(100)
 
 static struct kit_end ends[2];
 
@@ -79,7 +81,9 @@ static void await_completion(struct kit_end *k, enum rn_wc_opcode opcode)
 	assert_int_equal(cqe.ctl >> 8 & 0xff, opcode);
 }
 
-/* As on hardware, which acknowledges before a program can answer. */
+/* Hardware acknowledges a message before a program can answer it; so must the device
+ * here.
+ */
 static void answer_comes_behind_the_completion(uint32_t len)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -108,7 +112,7 @@ static void long_answer_comes_behind_the_completion(void **state)
 	answer_comes_behind_the_completion(10000);
 }
 
-/* Four answers in time are believed. */
+/* After four answers in time, the device waits for the next one. */
 static void program_that_answers_is_waited_for(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -121,7 +125,7 @@ static void program_that_answers_is_waited_for(void **state)
 		virtual_await_byte(b, AT, (uint8_t)i);
 		write_byte(b, a, (uint8_t)i);
 		virtual_await(a, RN_WC_SUCCESS);
-		/* Its completions are its background thread's business. */
+		/* The background thread processes the completions of the program. */
 		virtual_run(RN_USEC(300));
 		assert_int_equal(policy(b)->replies.confidence, i);
 	}
@@ -143,11 +147,13 @@ static void acknowledgement_leaves_though_no_answer_comes(void **state)
 		virtual_await(a, RN_WC_SUCCESS);
 		assert_true(virtual_now() - came < HOLD_AT_MOST);
 	}
-	/* The program is not waited for any more. */
+	/* The device does not wait for the program any more. */
 	assert_int_equal(policy(b)->replies.confidence, 0);
 }
 
-/* A post to another queue pair is an answer, and takes nothing of this one along. */
+/* A post to another queue pair counts as an answer, but its packet does not carry this
+ * queue pair's acknowledgement.
+ */
 static void acknowledgement_of_another_queue_pair_leaves_soon(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -166,8 +172,8 @@ static void acknowledgement_of_another_queue_pair_leaves_soon(void **state)
 	}
 }
 
-/* The last poll of a program finds a message; the background thread, whose turn it is,
- * finds nothing any more.
+/* The last poll of a program finds a message. The background thread, which continues,
+ * finds no packet any more.
  */
 static void last_poll_does_not_leave_an_acknowledgement_behind(void **state)
 {
@@ -186,11 +192,13 @@ static void last_poll_does_not_leave_an_acknowledgement_behind(void **state)
 		assert_int_equal(b->buf[AT], (uint8_t)i);
 		virtual_await(a, RN_WC_SUCCESS);
 		assert_true(virtual_now() - came < HOLD_AT_MOST);
-		virtual_run(RN_MSEC(10)); /* a lease ends */
+		virtual_run(RN_MSEC(10)); /* until a lease has ended */
 	}
 }
 
-/* It has looked at memory, so that its polls count little: until it posts a stream. */
+/* The program has read memory before, so that its polls count little until it posts a
+ * stream.
+ */
 static void stream_is_believed_at_once(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -209,7 +217,7 @@ static void stream_is_believed_at_once(void **state)
 		virtual_await(a, RN_WC_SUCCESS);
 }
 
-/* Nobody waits for an event of the CQ that is armed; another one is polled. */
+/* A CQ is armed, but no thread waits for its event; the program polls another CQ. */
 static void a_forgotten_cq_does_not_keep_the_sockets(void **state)
 {
 	struct kit_end *a = &ends[0];
@@ -228,8 +236,8 @@ static void a_forgotten_cq_does_not_keep_the_sockets(void **state)
 }
 
 /* ------------------------------------------------- who has the sockets meanwhile */
-/* End 1 posts as one that answers, and polls once: the sockets are its own. End 0 has not
- * received that yet.
+/* End 1 posts, as a program that answers, and polls once, so that it has the sockets. End
+ * 0 has not received the message yet.
  */
 static void post_and_poll(uint8_t value)
 {
@@ -238,7 +246,7 @@ static void post_and_poll(uint8_t value)
 	policy(b)->replies.confidence = MUCH;
 	policy(b)->replies.early.left = 0;
 	write_byte(b, a, value);
-	policy(b)->replies.sees_memory = true; /* as if it had answered */
+	policy(b)->replies.sees_memory = true; /* as if the program had answered */
 	rnp_engine_poll(b->e);
 	assert_int_equal(policy(b)->turn, RNP_LEASED);
 	assert_true(policy(b)->lease.is_early);
@@ -246,7 +254,7 @@ static void post_and_poll(uint8_t value)
 	assert_int_equal(virtual_waiting(a), 1);
 }
 
-/* End 1 polls until its post is acknowledged, and no longer. */
+/* End 1 polls until its post is acknowledged, and then stops. */
 static void poll_until_acknowledged(void)
 {
 	struct kit_end *b = &ends[1];
@@ -271,7 +279,8 @@ static void sockets_go_back_with_an_acknowledgement_alone(void **state)
 		assert_int_equal(policy(b)->turn, RNP_ARMED);
 		assert_true(virtual_end(b)->listens);
 		virtual_await(b, RN_WC_SUCCESS);
-		virtual_run(RN_MSEC(10)); /* they are the background thread's again */
+		/* the background thread has the sockets again */
+		virtual_run(RN_MSEC(10));
 		assert_int_equal(policy(b)->turn, RNP_ARMED);
 	}
 }
@@ -297,7 +306,9 @@ static void sockets_stay_with_who_has_an_answer(void **state)
 	}
 }
 
-/* It has gathered them by a lease, which it would lose with each acknowledgement. */
+/* The program has a lease, in which it collects its posts. It would lose the lease with
+ * each acknowledgement.
+ */
 static void who_posts_many_between_polls_does_not_leave(void **state)
 {
 	struct kit_end *b = &ends[1];
@@ -310,14 +321,15 @@ static void who_posts_many_between_polls_does_not_leave(void **state)
 	assert_false(virtual_would_lease_early(b));
 	virtual_await(b, RN_WC_SUCCESS);
 	p->batching.run = 2;
-	p->replies.asked = b->qp; /* of which all is acknowledged */
+	p->replies.asked = b->qp; /* all of whose requests are acknowledged */
 	assert_false(virtual_would_leave(b));
 	p->batching.run = 1;
 	assert_true(virtual_would_leave(b));
 }
 
-/* Polling ends before the acknowledgement has come, and the program computes: it is found
- * when the lease is over, and there is no such lease for a while.
+/* The program stops polling before the acknowledgement has come, and computes. The
+ * acknowledgement is found at the end of the lease. For some time, the program gets no
+ * such lease again.
  */
 static void who_stops_polling_is_believed_no_more(void **state)
 {
@@ -337,7 +349,7 @@ static void who_stops_polling_is_believed_no_more(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
-/* It slept, or had no processor: that says nothing of what it will do. */
+/* The program slept, or got no processor. This does not show what it will do next. */
 static void who_sleeps_is_believed(void **state)
 {
 	struct kit_end *b = &ends[1];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_engine_reply_long.c - long messages between programs that look at memory: the
- * acknowledgement waits for the end of the reply, and for nothing in the middle. How the
- * background thread looks again after a packet. In virtual time.
+/* test_engine_reply_long.c - long messages between programs that read memory: the
+ * acknowledgement waits for the end of the reply only, and packets in the middle of a
+ * message do not wait. Also tests how the background thread polls again after a packet.
+ * In virtual time.
  *
- * Where the background thread of end 1 must not run, virtual time does not go on
- * by itself.
+ * If the background thread of end 1 must not run, the test itself must let virtual time
+ * pass.
  */
 #include "tests/provider/kit/virtual_kit.h"
 
@@ -14,10 +15,12 @@
 #include "rocin/transport.h"
 
 enum {
-	TIMEOUT = 20, /* 4 s: nothing is acknowledged because it came again */
-	MUCH = 16,    /* answers: the next is waited for */
+	/* code for 4 s, so that no packet is acknowledged because it was repeated */
+	TIMEOUT = 20,
+	/* number of answers after which the device waits for the next one */
+	MUCH = 16,
 	LEN = 32 << 10,
-	AT = KIT_BUF - LEN, /* where in the buffer it arrives */
+	AT = KIT_BUF - LEN, /* offset in the buffer at which the message arrives */
 	READS = 100,
 };
 
@@ -30,7 +33,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* A message does not fit into the window of either. */
+/* Both windows are smaller than a message. */
 static int setup_narrow(void **state)
 {
 	int rc;
@@ -64,13 +67,15 @@ static bool owes(const struct kit_end *k)
 	return rn_dev_acks_due(rnp_engine_dev(k->e));
 }
 
-/* As far as the core is concerned: no completion is waited for. */
+/* Returns true if the core is in the middle of a message, so that no completion is due
+ * yet.
+ */
 static bool is_amid(const struct kit_end *k)
 {
 	return rn_dev_is_amid_message(rnp_engine_dev(k->e));
 }
 
-/* Time goes on for end 0, then end 1 makes a step. */
+/* Lets time pass for end 0; then end 1 makes one step. */
 static void step(unsigned drain, enum rnp_acks acks)
 {
 	struct kit_end *b = &ends[1];
@@ -81,7 +86,8 @@ static void step(unsigned drain, enum rnp_acks acks)
 	rnp_engine_unlock(b->e);
 }
 
-/* Steps of end 1 until the message has come; what is not the end of it is acknowledged.
+/* Makes steps of end 1 until the message has come. Packets before its last one must be
+ * acknowledged.
  */
 static void receive(enum rnp_acks acks, uint8_t value)
 {
@@ -96,8 +102,8 @@ static void receive(enum rnp_acks acks, uint8_t value)
 	}
 }
 
-/* End 1 has message @value and owes its acknowledgement, which waits for an answer. Its
- * background thread does not run until let_go().
+/* Lets end 1 receive message @value, so that it must acknowledge the message and waits
+ * for an answer. Its background thread does not run until let_go().
  */
 static void hold_an_ack(enum rnp_acks acks, uint8_t value)
 {
@@ -105,8 +111,8 @@ static void hold_an_ack(enum rnp_acks acks, uint8_t value)
 
 	virtual_end(b)->is_stopped = true;
 	b->e->policy.replies.confidence = MUCH;
-	/* Where the background thread finds all completions, posts are never polled for
-	 * and look like a stream, which gathers.
+	/* If the background thread finds all completions, the program never polls for its
+	 * posts. They would then look like a stream, whose posts are collected.
 	 */
 	b->e->policy.batching.run = 1;
 	write_to(&ends[0], b, value);
@@ -119,7 +125,7 @@ static void let_go(void)
 	virtual_end(&ends[1])->is_stopped = false;
 }
 
-/* The background thread of @k has received what came last. */
+/* Tells the policy of @k that its background thread has received the last packet. */
 static void expect_reply(const struct kit_end *k)
 {
 	const struct rn_dev *dev = rnp_engine_dev(k->e);
@@ -162,13 +168,14 @@ static void answer_is_followed_to_its_end_by_the_acknowledgement(void **state)
 		step(RNP_DRAIN_APP, RNP_ACKS_IF_DRY);
 	}
 	assert_false(owes(b));
-	assert_true(virtual_now() - start < RN_USEC(500)); /* it was not given up */
+	/* the engine did not stop waiting for the answer */
+	assert_true(virtual_now() - start < RN_USEC(500));
 	let_go();
 	virtual_await(a, RN_WC_SUCCESS);
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
-/* Its posts are no answers while an earlier one is not acknowledged. */
+/* While an earlier post of a program is not acknowledged, its posts are no answers. */
 static void stream_both_ways_is_not_acknowledged_with_each_post(void **state)
 {
 	enum {
@@ -200,7 +207,7 @@ static void stream_both_ways_is_not_acknowledged_with_each_post(void **state)
 		virtual_await(b, RN_WC_SUCCESS);
 }
 
-/* The window stays shut, as nobody receives at the other end. */
+/* The window stays closed, because the other end does not receive. */
 static void answer_in_part_is_not_waited_for_for_ever(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -221,7 +228,9 @@ static void answer_in_part_is_not_waited_for_for_ever(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
-/* What it polled for is there, and the rest of the answer is not: the program goes. */
+/* The completion for which the program has polled is there, but the rest of the answer is
+ * not: the program stops polling.
+ */
 static void sockets_go_back_in_the_middle_of_an_answer(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -233,9 +242,10 @@ static void sockets_go_back_in_the_middle_of_an_answer(void **state)
 	p->replies.sees_memory = true;
 	p->batching.run = 1;
 	write_to(a, b, 1);
-	while (!is_amid(b) || !owes(b)) /* found something: too early to acknowledge */
+	/* a packet was found, but it is too early to acknowledge it */
+	while (!is_amid(b) || !owes(b))
 		step(1, RNP_ACKS_IF_DRY);
-	p->replies.asked = b->qp; /* of which all is acknowledged */
+	p->replies.asked = b->qp; /* all of whose requests are acknowledged */
 	assert_true(virtual_would_leave(b));
 	p->replies.asked = NULL;
 	receive(RNP_ACKS_HELD, 1);
@@ -248,7 +258,7 @@ static void sockets_go_back_in_the_middle_of_an_answer(void **state)
 	virtual_await(a, RN_WC_SUCCESS);
 }
 
-/* Only the end of a message has an answer. */
+/* Only the last packet of a message can have an answer. */
 static void long_message_is_answered_once(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -272,7 +282,7 @@ static void long_message_is_answered_once(void **state)
 	virtual_await(a, RN_WC_SUCCESS);
 }
 
-/* What acknowledges the program's own message asks it for nothing. */
+/* A packet that only acknowledges the program's own message needs no answer. */
 static void acknowledgement_is_not_answered(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -295,8 +305,10 @@ static void acknowledgement_is_not_answered(void **state)
 	virtual_await(b, RN_WC_SUCCESS);
 }
 
-/* ------------------------------------------------------------------------- look again */
-/* By a program that does not poll at the other end. */
+/* ------------------------------------------------------------------------- polling again
+ * after a packet
+ */
+/* Sends READs of a program that does not poll at the other end. */
 static void ask_for_bytes(void)
 {
 	for (unsigned i = 0; i < READS; i++) {
@@ -312,7 +324,9 @@ static void thread_looks_again_after_a_packet(void **state)
 	assert_true(virtual_end(&ends[1])->yields >= READS);
 }
 
-/* The thread is woken by the first of two requests, and looks when the second comes. */
+/* The first of two requests wakes the thread, which still polls when the second one
+ * comes.
+ */
 static void packet_close_behind_another_is_found_without_a_wake_up(void **state)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
@@ -331,7 +345,9 @@ static void packet_close_behind_another_is_found_without_a_wake_up(void **state)
 	}
 }
 
-/* Behind somebody who computes, or looks at memory: being woken is faster. */
+/* If another thread computes or reads memory on this processor, sleeping until the next
+ * wake-up is faster than yielding.
+ */
 static void thread_does_not_look_again_where_it_gets_no_processor(void **state)
 {
 	(void)state;
@@ -353,7 +369,7 @@ static void ban(struct rnp_policy *p)
 	rnp_policy_yield_was_dear(p, virtual_now(), virtual_cpu());
 }
 
-/* A program that looked at memory sleeps now. */
+/* A program that has read memory sleeps now. */
 static void thread_looks_again_when_the_program_sleeps(void **state)
 {
 	struct rnp_policy *p = &ends[1].e->policy;
@@ -365,13 +381,15 @@ static void thread_looks_again_when_the_program_sleeps(void **state)
 	assert_true(looks_after(p, RN_MSEC(10), false));
 	assert_true(looks_after(p, RN_MSEC(10), false));
 
-	/* It was somebody else who had the processor, whom nobody can ask. */
+	/* Another process had the processor, whose behaviour is unknown. */
 	ban(p);
 	for (unsigned i = 1; i < 4; i++)
 		assert_false(looks_after(p, RN_MSEC(10), false));
 }
 
-/* Its last post is acknowledged: as far as that goes, it polls no more. */
+/* The last post of the program is acknowledged: for this reason alone, it would count as
+ * not polling any more.
+ */
 static void is_to_stop(struct rnp_policy *p)
 {
 	p->replies.confidence = MUCH;
@@ -381,7 +399,7 @@ static void is_to_stop(struct rnp_policy *p)
 	p->replies.asked = ends[0].qp;
 }
 
-/* Its completions are what it waits for, and come with the next poll. */
+/* The program waits for its completions, which come with the next poll. */
 static void who_polls_on_does_not_look_at_memory(void **state)
 {
 	const struct rnp_counts counts = { 0 };
@@ -396,7 +414,8 @@ static void who_polls_on_does_not_look_at_memory(void **state)
 	assert_int_equal(p->replies.confidence, 0);
 	p->replies.confidence = MUCH;
 	p->replies.asked = a->qp;
-	assert_false(virtual_would_lease_early(a)); /* nor is it believed again at once */
+	/* nor does it get another such lease at once */
+	assert_false(virtual_would_lease_early(a));
 
 	is_to_stop(p);
 	rnp_engine_poll(a->e);
@@ -405,7 +424,7 @@ static void who_polls_on_does_not_look_at_memory(void **state)
 	assert_int_equal(p->replies.confidence, MUCH);
 }
 
-/* Between two posts of end 1 comes one message. */
+/* One message comes between two posts of end 1. */
 static bool sees_memory_after(enum rn_wr_opcode opcode)
 {
 	struct kit_end *a = &ends[0], *b = &ends[1];
