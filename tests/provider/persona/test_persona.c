@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_persona.c - what the devices of other makers report and refuse. */
+/* test_persona.c - which attributes and which refusals the devices of ROCIN_AS have. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,9 @@ static const struct rnp_persona *persona(const char *name)
 	return p;
 }
 
-/* A device of ours that can do and has more than any other. */
+/* The own device of rocin before a persona changes it. All its limits and capabilities
+ * are higher than those of any persona.
+ */
 static struct ibv_device_attr_ex own_device(void)
 {
 	struct ibv_device_attr_ex a;
@@ -141,7 +143,8 @@ static void capabilities_are_those_that_both_have(void **state)
 	assert_int_equal(a.odp_caps.per_transport_caps.ud_odp_caps, IBV_ODP_SUPPORT_SEND);
 	assert_int_equal(a.xrc_odp_caps, rc);
 	assert_int_equal(a.packet_pacing_caps.supported_qpts, 1u << IBV_QPT_RAW_PACKET);
-	assert_true(a.hca_core_clock == own.hca_core_clock); /* the unit is ours */
+	/* not imitated: the clock is rocin's */
+	assert_true(a.hca_core_clock == own.hca_core_clock);
 	assert_true(a.completion_timestamp_mask == INT64_MAX);
 	assert_int_equal(a.max_dm_size, 131072);
 	assert_int_equal(a.cq_mod_caps.max_cq_period, 4095);
@@ -245,7 +248,8 @@ static void types_of_queue_pairs_that_it_lacks_are_refused(void **state)
 static void operations_of_ibv_wr_that_it_lacks_are_refused(void **state)
 {
 	const struct ibv_qp_cap one = { 1, 1, 1, 1, 0 };
-	const uint64_t flush = 1 << 11, atomic_write = 1 << 12; /* of newer verbs.h */
+	/* flags that only newer versions of verbs.h define */
+	const uint64_t flush = 1 << 11, atomic_write = 1 << 12;
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_policy.c - what must hold of the policy whatever programs do and machines are: the
- * policy alone, in virtual time, between models of a program, a machine and a peer that
- * are drawn from a seed. Its rules one by one are in test_policy_rules.c, the engine
- * around it is in test_engine_policy.c.
+/* test_policy.c - properties that the policy has with every program and machine. Models
+ * of a program, a machine and a peer, which are drawn from a seed, call the policy in
+ * virtual time. test_policy_rules.c tests the rules of the policy one by one, and
+ * test_engine_policy.c tests the engine that uses it.
  *
  * - No packet waits for longer than a lease and a wake-up.
- * - A lease ends when the program stops polling, and so does what waits for its polls.
- * - An ACK is held for RNP_ACK_HOLD and a wake-up while the sockets are on, and never for
- *   longer than the device tells requesters to allow for.
+ * - A lease ends when the program stops polling. Then whatever waited for its polls
+ *   leaves.
+ * - While the sockets are in the background thread's poll set, an ACK is held for
+ *   RNP_ACK_HOLD and a wake-up at most. It is never held for longer than the ACK delay
+ *   that the device advertises.
  * - The background thread looks for packets for a bounded time, then it sleeps.
- * - Short polls leave nothing undone for longer than any other poll may.
- * - A program naps with the sockets on, and not for long.
- * - Without packets and polls it sleeps for ever.
+ * - Short polls delay nothing for longer than full polls may.
+ * - A program naps only while the background thread has the sockets, and only briefly.
+ * - Without packets and polls the background thread sleeps for ever.
  *
- * usage: test_policy [SEED]: that one alone
+ * usage: test_policy [SEED]. With SEED only that seed is run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,52 +30,55 @@
 enum {
 	SEEDS = 600,
 	ACTIONS = 1500,
-	WIRE = 4096,	 /* packets on the way */
-	DRAIN_APP = 8,	 /* packets in one step of a poll */
-	DRAIN_MANY = 64, /* ... and of the background thread */
-	SPIN = 1000,	 /* wake-ups at one instant */
+	WIRE = 4096,	 /* most packets on their way to this end */
+	DRAIN_APP = 8,	 /* most packets in one step of a poll */
+	DRAIN_MANY = 64, /* most packets in one step of the background thread */
+	SPIN = 1000,	 /* the most wake-ups without progress of time */
 	POLLS_MAX = 1000,
 };
 
 #define LINGER RN_USEC(50)
-#define TICK RN_MSEC(4) /* a thread that does not yield keeps its processor so long */
-#define ACK_TIMEOUT RN_MSEC(8)	    /* of the program's own requests */
-#define CA_ACK_DELAY (4096LL << 12) /* ns, as the device advertises */
-#define CALLS RN_USEC(200)	    /* that the program makes while something is due */
+#define TICK RN_MSEC(4) /* how long a thread that does not yield keeps its processor */
+/* retransmission timer of the program's own requests */
+#define ACK_TIMEOUT RN_MSEC(8)
+#define CA_ACK_DELAY (4096LL << 12) /* in ns; the value that the device advertises */
+/* longest time of the calls that the program makes while something is due */
+#define CALLS RN_USEC(200)
 
 /* What the program does with its device. */
 enum habit {
 	POLLS_HARD,
-	POLLS_SELDOM,	 /* it computes in between */
-	SLEEPS,		 /* until an event comes */
-	LOOKS_AT_MEMORY, /* for what it replies to */
-	STREAMS,	 /* posts many, then polls */
+	POLLS_SELDOM,	 /* it computes between its polls */
+	SLEEPS,		 /* it sleeps until a completion event */
+	LOOKS_AT_MEMORY, /* it polls memory for requests, and replies to them */
+	STREAMS,	 /* it posts many requests, then polls many times */
 	HABITS,
 };
 
 struct program {
 	enum habit habit;
-	rn_ns think;	     /* longest time that it computes */
-	rn_ns dies_at;	     /* it makes no call any more, with or without computing */
-	bool computes_after; /* ... that */
-	uint32_t replied;    /* requests, of those that it has seen in memory */
+	rn_ns think;	     /* longest time that it computes at once */
+	rn_ns dies_at;	     /* from this time on it makes no calls */
+	bool computes_after; /* after dies_at it computes; false: it sleeps */
+	uint32_t replied;    /* value of world.requests at the program's last reply */
 	bool waits_for_ack;
-	unsigned polls; /* since its last post */
+	unsigned polls; /* number since its last post */
 };
 
 struct machine {
-	unsigned cores; /* two, one of which the peer uses; or sixteen */
-	bool is_busy;	/* others compute on it */
-	unsigned hogs;	/* ... for a time slice each when the program yields */
-	rn_ns wake;	/* fast or slow */
-	rn_ns poll;	/* a poll, with near or far caches */
-	rn_ns way;	/* of a packet */
+	unsigned cores; /* two, of which the peer uses one; or sixteen */
+	bool is_busy;	/* other programs compute on the machine */
+	/* number of threads that run for a time slice each when the program yields */
+	unsigned hogs;
+	rn_ns wake; /* delay from an event to the run of the background thread */
+	rn_ns poll; /* duration of a poll */
+	rn_ns way;  /* duration of a packet's way in one direction */
 };
 
 enum content {
-	WRITE,	/* shows in memory only */
-	SEND,	/* completes a receive */
-	MIDDLE, /* of a message */
+	WRITE,	/* only memory shows it */
+	SEND,	/* it completes a receive */
+	MIDDLE, /* a packet that is not the last of its message */
 	ACK,
 };
 
@@ -88,41 +93,46 @@ static struct world {
 	struct program program;
 	struct rnp_policy policy;
 	rn_ns now;
-	rn_ns cpu; /* that the program's thread has used */
+	rn_ns cpu; /* processor time that the program's thread has used */
 
-	struct packet wire[WIRE]; /* to this end, by time */
+	struct packet wire[WIRE]; /* packets on their way to this end, ordered by time */
 	unsigned head, tail;
 	rn_ns next_burst;
 
-	/* What the kernel knows. */
+	/* State in the kernel. @listens: the background thread waits for packets in the
+	 * sockets.
+	 */
 	bool listens;
-	rn_ns timer; /* 0: not set, or fired and read */
+	rn_ns timer; /* 0: not set, or it has fired and was read */
 
 	/* The background thread. */
-	rn_ns wakes_at; /* RN_NEVER: it sleeps */
+	rn_ns wakes_at; /* RN_NEVER: it sleeps, and nothing has woken it */
 	bool is_running;
-	unsigned wakes, wakes_now; /* all, and since time has moved */
-	bool calls;		   /* it has run, so a nap ends */
+	unsigned wakes, wakes_now; /* since the start, and at the present instant */
+	/* it has run since the program began to nap, which ends the nap */
+	bool calls;
 
 	/* The core. */
 	bool has_acks_due, is_amid;
 	rn_ns owed_since, armed_since;
 	uint32_t requests, received, completions;
-	unsigned unacked; /* requests */
-	/* Polls that may be short, and how many there were after the last full one;
-	 * packets show in no ring.
+	unsigned unacked; /* requests of the program that were sent */
+	/* Number of polls that may still be short, and the number that the last full poll
+	 * allowed. @is_by_socket: packets in a socket do not show in a ring, so a short
+	 * poll does not see them.
 	 */
 	unsigned shorts, granted;
 	bool is_by_socket;
-	unsigned unsent;  /* of the core, in the super-packet that is open */
-	unsigned kept;	  /* that the core was not asked to send */
-	rn_ns kept_since; /* these, and what is open */
+	/* sends that the core has put into the super-packet that is open */
+	unsigned unsent;
+	unsigned kept;	  /* posts that the core was not asked to send yet */
+	rn_ns kept_since; /* time of the first post in @kept or @unsent */
 	rn_ns ack_timer;
 } w;
 
 static struct rnp_policy *const p = &w.policy;
 static uint64_t failing;
-static unsigned naps, spins, shorts; /* of all programs */
+static unsigned naps, spins, shorts; /* sums over all seeds */
 
 static bool one_in(uint32_t n)
 {
@@ -145,7 +155,8 @@ static void arrive(rn_ns at, enum content content)
 	w.wire[i % WIRE] = (struct packet){ at, content };
 }
 
-/* It acknowledges, unless that gets lost, and to some it replies, before that or after.
+/* The peer receives a request. It acknowledges it, unless the ACK is lost. It may send a
+ * reply too, at the time of the ACK or later.
  */
 static void peer_receives(void)
 {
@@ -159,7 +170,7 @@ static void peer_receives(void)
 		       one_in(4) ? SEND : WRITE);
 }
 
-/* It has something to say of its own accord. */
+/* The peer sends a burst of packets that are no replies. */
 static void peer_speaks(void)
 {
 	unsigned packets = 1 + rn_random_below(&w.random, one_in(8) ? 100 : 4);
@@ -174,13 +185,17 @@ static void peer_speaks(void)
 }
 
 /* -------------------------------------------------------------------- the machine */
-/* Is the background thread ever in need of a processor that somebody has? */
+/* Returns true if the background thread may have to wait for a processor that another
+ * thread uses.
+ */
 static bool is_crowded(void)
 {
 	return w.machine.cores == 2 || w.machine.is_busy;
 }
 
-/* Others have it, now and then, for a tick at most. */
+/* Now and then other programs use the processor, for a tick at most. Returns for how
+ * long.
+ */
 static rn_ns others_take(void)
 {
 	uint32_t seldom = w.machine.cores * (w.machine.is_busy ? 2 : 8);
@@ -209,13 +224,15 @@ static rn_ns next_event(void)
 
 static void run_background(void);
 
-/* The lock is taken for something else than a poll. */
+/* Called when the lock is taken for something other than a poll: short polls end. */
 static void end_shorts(void)
 {
 	w.shorts = w.granted = 0;
 }
 
-/* Time passes, for the program @computes; the background thread runs when it is woken. */
+/* Lets time pass. @computes: the program uses the processor meanwhile. The background
+ * thread runs when it is woken.
+ */
 static void pass(rn_ns duration, bool computes)
 {
 	rn_ns until = w.now + duration, begun = w.now, event;
@@ -250,8 +267,9 @@ static struct rnp_facts facts(void)
 				   .is_asked_unacked = w.unacked > 0 };
 }
 
-/* No packet waits for ever: a lease that was just renewed, the look that the thread is
- * in, and twice that it has to get the processor.
+/* The longest that a packet may wait: for the end of a lease that was renewed just
+ * before, for the end of the look that the background thread is performing, and for a
+ * processor, twice.
  */
 static rn_ns longest_wait(void)
 {
@@ -301,7 +319,7 @@ static void send_acks(void)
 			   "an ACK, with the sockets on,");
 }
 
-/* All that was posted. */
+/* Sends all that was posted. @is_open: the super-packet stays open for later posts. */
 static void send_work(bool is_open)
 {
 	if (w.kept + w.unsent > 0)
@@ -366,7 +384,7 @@ static unsigned serve_sockets(enum rnp_acks acks)
 	return found;
 }
 
-/* Once in a while the kernel has no room for the sockets. */
+/* One time in 50 the kernel cannot add the sockets to the poll set. */
 static unsigned give_sockets(unsigned todo)
 {
 	bool is_on = !one_in(50);
@@ -377,7 +395,9 @@ static unsigned give_sockets(unsigned todo)
 	return serve_sockets(todo & RNP_HOLD_ACKS ? RNP_ACKS_HELD : RNP_ACKS_NOW);
 }
 
-/* Whenever the lock is free: somebody will look. */
+/* Called whenever the lock is free. Checks that something will look for packets and send
+ * what waits: a lease with a timer, or the background thread.
+ */
 static void check(void)
 {
 	assert_int_equal(w.timer, p->timer_at);
@@ -395,7 +415,7 @@ static void check(void)
 
 static void act(void);
 
-/* The others run, and the program makes a call or not. */
+/* Other threads run. Afterwards the program makes a call, one time in four. */
 static void yield(void)
 {
 	rn_ns before = w.now;
@@ -511,7 +531,9 @@ static void pause_poll(enum rnp_pause pause)
 	}
 }
 
-/* A poll that looks at the rings, if that is enough. */
+/* Performs a poll that only looks at the rings, if this is enough now. Returns false if a
+ * full poll is needed.
+ */
 static bool poll_shortly(void)
 {
 	bool shows = w.head != w.tail && w.wire[w.head % WIRE].at <= w.now;
@@ -654,12 +676,14 @@ static void look_at_memory(void)
 		poll();
 	} else {
 		pass(RN_USEC(1), true);
-		if (one_in(500)) /* it begins anew */
+		if (one_in(500)) /* it posts without a request to reply to */
 			post();
 	}
 }
 
-/* One call, or a few. While the background thread yields there is no time for more. */
+/* The program makes one or a few calls, as its habit is. While the background thread
+ * yields, the program does not sleep, because the yield is short.
+ */
 static void act(void)
 {
 	struct program *g = &w.program;
@@ -728,7 +752,9 @@ static void make_world(uint64_t seed)
 		w.program.dies_at = w.now + up_to(RN_MSEC(20));
 }
 
-/* The program makes no call any more, and what its peer has said by now arrives. */
+/* The program makes no further calls, and the packets that its peer has sent by now
+ * arrive. Afterwards everything must be at rest.
+ */
 static void check_rest(void)
 {
 	unsigned wakes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_policy_rules.c - the rules of the policy one by one, each at its bounds. What must
- * hold whatever happens is in test_policy.c.
+/* test_policy_rules.c - the rules of the policy one by one, each with values at its
+ * bounds. test_policy.c tests what holds with every program and machine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,21 +14,25 @@
 #define START RN_MSEC(1000)
 #define SHORT (rnp_lease_times.lease)
 #define LONG (rnp_lease_times.long_lease)
-#define GAP (rnp_lease_times.lease / 4) /* a poll later than this is one after a gap */
+/* polls that are further apart than this have a gap */
+#define GAP (rnp_lease_times.lease / 4)
 #define STREAK (rnp_lease_times.streak)
 #define MOST (rnp_lease_times.streak_max)
 
-/* The policy never looks into a queue pair. */
+/* Names of two queue pairs. The policy compares pointers to queue pairs only, so that
+ * these pointers need not point to any.
+ */
 static const char names[2];
 static const struct rn_qp *const qp = (const struct rn_qp *)&names[0];
 static const struct rn_qp *const other = (const struct rn_qp *)&names[1];
 
 static struct rnp_policy policy, *const p = &policy;
 static rn_ns now;
-static struct rnp_facts core; /* what the loop observes ... */
+/* Arguments of the policy that the event loop observes: @core, @counts and @deadline. */
+static struct rnp_facts core;
 static struct rnp_counts counts;
 static rn_ns deadline;
-static bool is_in_part; /* ... a reply has left */
+static bool is_in_part; /* only a part of the reply has been sent */
 
 static int setup(void **state)
 {
@@ -43,7 +47,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* A poll that comes @later than what was before. */
+/* A poll, @later after the last event. */
 static unsigned poll_after(rn_ns later)
 {
 	now += later;
@@ -61,14 +65,14 @@ static unsigned post_after(rn_ns later, bool is_unacked)
 	return rnp_policy_post(p, now, &post);
 }
 
-/* ... and has left. */
+/* The posted request has been sent. */
 static void posted(bool is_unacked)
 {
 	core.is_asked_unacked = is_unacked;
 	rnp_policy_posted(p, now, qp, core, counts);
 }
 
-/* Polls until the program has the sockets. */
+/* Polls until the program takes the sockets. Returns the number of polls. */
 static unsigned polls_to_take(void)
 {
 	unsigned polls = 0;
@@ -87,8 +91,9 @@ static void take(void)
 	polls_to_take();
 }
 
-/* The timer fires @away after the last poll; of that time the program has computed as
- * much as @computes says. True: the sockets go back.
+/* The lease's timer fires @away after the last poll. @computes: the program has used the
+ * processor for all this time; false: not at all. Returns true if the sockets go back to
+ * the background thread.
  */
 static bool end_lease(rn_ns away, bool computes)
 {
@@ -105,7 +110,9 @@ static bool end_lease(rn_ns away, bool computes)
 	return todo & RNP_GIVE_SOCKETS;
 }
 
-/* ... and what has waited leaves. */
+/* The lease ends, and what waited for a poll is sent. @found: the background thread finds
+ * packets that waited.
+ */
 static void lapse(bool computes, bool found)
 {
 	assert_true(end_lease(SHORT, computes));
@@ -113,7 +120,7 @@ static void lapse(bool computes, bool found)
 	rnp_policy_took_over(p, found);
 }
 
-/* The background thread has found a request, and the program posts @later. */
+/* The background thread finds a request, and the program posts its reply @later. */
 static void reply_after(rn_ns later)
 {
 	counts.requests++;
@@ -127,8 +134,8 @@ static void reply_often(unsigned times)
 		reply_after(RN_USEC(10));
 }
 
-/* It replies to what it finds in memory, posts one request at a time, and waits for the
- * acknowledgement of the last.
+/* The program replies to requests that it finds in memory, posts one request at a time,
+ * and waits for the ACK of the last one.
  */
 static void looks_at_memory(void)
 {
@@ -195,7 +202,7 @@ static void a_stream_makes_polls_count_again(void **state)
 	rnp_policy_poll(p);
 	assert_int_equal(p->polling.streak_need, MOST);
 	assert_int_equal(p->batching.run, RNP_STREAM - 1);
-	rnp_policy_poll(p); /* without posts in between */
+	rnp_policy_poll(p); /* a second poll after the same posts */
 	assert_int_equal(p->batching.run, RNP_STREAM - 1);
 	for (unsigned i = 0; i < RNP_STREAM; i++)
 		post_after(0, false);
@@ -232,7 +239,7 @@ static void lease_is_renewed_after_three_quarters(void **state)
 	assert_int_equal(poll_after(RN_USEC(10)), 0);
 }
 
-/* Polls without a gap for @duration. Return: all that was asked for. */
+/* Polls without a gap for @duration. Returns all flags that the policy returned. */
 static unsigned poll_for(rn_ns duration)
 {
 	rn_ns until = now + duration;
@@ -256,7 +263,7 @@ static void steady_polling_has_the_long_lease(void **state)
 	assert_int_equal(p->lease.length, LONG);
 	assert_int_equal(p->polling.streak_need, STREAK);
 	assert_false(poll_for(2 * SHORT) & RNP_CHECK_HANDLER);
-	/* It is renewed once in a short lease. */
+	/* The long lease is renewed each time that a short lease has passed. */
 	while (!(poll_after(GAP / 4) & RNP_SET_TIMER))
 		;
 	assert_int_equal(p->timer_at, now + LONG);
@@ -313,16 +320,18 @@ static void busy_program_that_let_packets_wait_is_believed_later(void **state)
 		need *= RNP_STREAK_FACTOR;
 	}
 	assert_int_equal(polls_to_take(), need);
-	lapse(true, false); /* nothing waited */
+	lapse(true, false); /* no packet waited, so nothing is charged to the program */
 	assert_int_equal(polls_to_take(), need);
-	lapse(false, true); /* it slept */
+	lapse(false, true); /* the program slept, so it did not delay the packet */
 	assert_int_equal(polls_to_take(), need);
 	p->polling.streak_need = MOST;
 	lapse(true, true);
 	assert_int_equal(p->polling.streak_need, MOST);
 }
 
-/* Half of the time that it was away is much: who is woken by others sleeps in between. */
+/* A program is busy if it computed for more than half of the time since its last poll.
+ * One that other threads wake sleeps for a part of that time.
+ */
 static void program_is_busy_if_it_used_half_of_the_time(void **state)
 {
 	rn_ns polled, away = RN_MSEC(2);
@@ -388,7 +397,7 @@ static void acks_are_held_for_a_while(void **state)
 	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.has_acks_due),
 			 RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, since + RNP_ACK_HOLD);
-	p->timer_at = since + 5; /* somebody will look */
+	p->timer_at = since + 5; /* another timer fires earlier and does the work */
 	assert_int_equal(rnp_policy_limit_acks(p, now + 10, core.has_acks_due), 0);
 	assert_int_equal(p->timer_at, since + 5);
 	core.has_acks_due = false;
@@ -406,7 +415,7 @@ static void acks_that_have_waited_leave(void **state)
 	rnp_policy_limit_acks(p, now, core.has_acks_due);
 	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD - 1), RNP_ACKS_HELD);
 	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD), RNP_ACKS_NOW);
-	/* It counts from anew. */
+	/* The hold begins anew for the next ACK. */
 	assert_int_equal(rnp_policy_woken(p, now + RNP_ACK_HOLD), RNP_ACKS_HELD);
 }
 
@@ -455,7 +464,9 @@ static void acks_leave_though_the_wire_never_runs_dry(void **state)
 	assert_true(acks_leave(RNP_ACKS_IF_DRY, 1));
 }
 
-/* The window lets the rest of it leave later. */
+/* While only a part of the reply has left, because the window is full, ACKs wait for the
+ * rest of it.
+ */
 static void acks_wait_for_the_end_of_a_reply(void **state)
 {
 	(void)state;
@@ -524,7 +535,8 @@ static void request_without_a_reply_costs_confidence(void **state)
 		assert_int_equal(p->replies.confidence, left);
 		counts.requests++;
 		rnp_policy_received(p, now, core.is_amid_message, counts.requests);
-		if (left == 8) { /* the first is still waited for */
+		/* a second request comes before the reply to the first */
+		if (left == 8) {
 			counts.requests++;
 			rnp_policy_received(p, now, core.is_amid_message,
 					    counts.requests);
@@ -537,7 +549,7 @@ static void half_a_message_and_an_acknowledgement_have_no_reply(void **state)
 {
 	(void)state;
 	rnp_policy_received(p, now, core.is_amid_message,
-			    counts.requests); /* no request */
+			    counts.requests); /* the number of requests has not changed */
 	assert_int_equal(p->replies.found_at, 0);
 	counts.requests++;
 	core.is_amid_message = true;
@@ -558,7 +570,7 @@ static void only_memory_shows_what_completes_no_receive(void **state)
 	counts.receives++;
 	posted(true);
 	assert_false(p->replies.sees_memory);
-	posted(true); /* nothing came */
+	posted(true); /* no request has come since the last post */
 	assert_false(p->replies.sees_memory);
 	counts.requests++;
 	posted(true);
@@ -593,7 +605,9 @@ static void who_looks_at_memory_has_the_sockets_from_its_first_poll_on(void **st
 	assert_true(p->lease.is_early);
 	assert_int_equal(p->lease.length, LONG);
 	assert_int_equal(p->timer_at, now + LONG);
-	/* What it waited for is there: it goes, and what it owes waits for its reply. */
+	/* The ACK that the program waited for has come, so that it gives the sockets
+	 * back. ACKs that it owes are held until its next reply.
+	 */
 	core.is_asked_unacked = false;
 	assert_int_equal(poll_after(RN_USEC(1)), RNP_GIVE_SOCKETS | RNP_HOLD_ACKS);
 	assert_null(p->replies.asked);
@@ -665,7 +679,7 @@ static void who_stays_away_in_an_early_lease_has_none_for_a_while(void **state)
 	for (unsigned i = 0; i < RNP_EARLY_BACKOFF; i++) {
 		assert_false(leases_early());
 		post_after(0, false);
-		p->batching.posts = 1; /* it polls in between */
+		p->batching.posts = 1; /* it has polled between its posts */
 	}
 	assert_true(leases_early());
 }
@@ -678,7 +692,7 @@ static void who_sleeps_in_an_early_lease_is_believed(void **state)
 	lapse(false, true);
 	assert_true(leases_early());
 	poll_after(RN_USEC(1));
-	lapse(true, false); /* nothing waited */
+	lapse(true, false); /* no packet waited */
 	assert_true(leases_early());
 }
 
@@ -692,7 +706,8 @@ static void who_has_something_to_reply_to_does_not_leave(void **state)
 	assert_int_equal(poll_after(RN_USEC(1)), 0);
 	assert_int_equal(p->turn, RNP_LEASED);
 	p->replies.asked = qp;
-	core.is_amid_message = true; /* half of it */
+	/* half of a request, to which there is no reply yet */
+	core.is_amid_message = true;
 	assert_int_equal(poll_after(RN_USEC(1)), RNP_GIVE_SOCKETS | RNP_HOLD_ACKS);
 }
 
@@ -718,7 +733,8 @@ static void who_polls_on_does_not_look_at_memory(void **state)
 	assert_int_equal(p->replies.confidence, 0);
 	assert_int_equal(p->replies.early.left, RNP_EARLY_BACKOFF);
 	assert_false(p->replies.has_left);
-	/* A post in between is what it said it would do. */
+	/* If the program posts between the two polls, it does what it was expected to do.
+	 */
 	setup(NULL);
 	looks_at_memory();
 	core.is_asked_unacked = false;
@@ -729,7 +745,7 @@ static void who_polls_on_does_not_look_at_memory(void **state)
 }
 
 /* -------------------------------------------------------------------------- posts */
-/* The program posts a stream, and has the sockets. */
+/* The program has the sockets, and posts a stream. */
 static void streams(void)
 {
 	take();
@@ -750,13 +766,15 @@ static void first_post_leaves_and_takes_the_ack_along(void **state)
 static void later_posts_gather_in_a_program_that_polls(void **state)
 {
 	(void)state;
-	assert_int_equal(post_after(0, true), 0); /* the sockets are on */
+	/* the background thread has the sockets, so nothing gathers */
+	assert_int_equal(post_after(0, true), 0);
 	take();
 	assert_int_equal(post_after(0, true), RNP_GATHER);
 	rnp_policy_sent(p, now, true, true);
 	assert_int_equal(post_after(RNP_GATHER_FOR - 1, true), RNP_GATHER);
 	rnp_policy_sent(p, now, true, true);
-	assert_int_equal(post_after(1, true), 0); /* the first has waited enough */
+	/* the first post has waited for RNP_GATHER_FOR */
+	assert_int_equal(post_after(1, true), 0);
 	rnp_policy_sent(p, now, true, false);
 	assert_int_equal(p->batching.since, 0);
 	assert_int_equal(post_after(0, true), RNP_GATHER);
@@ -778,7 +796,7 @@ static void posts_of_a_stream_are_held(void **state)
 		assert_int_equal(post_after(0, false), RNP_HOLD);
 	assert_int_equal(p->batching.held, RN_SUPER_SEGMENTS - 1);
 	assert_int_equal(p->batching.held_bytes, 8 * (RN_SUPER_SEGMENTS - 1));
-	/* They are a super-packet with this one. */
+	/* This post makes the held ones a full super-packet, which is sent. */
 	assert_int_equal(post_after(0, false), RNP_GATHER | RNP_ACK_ALONG);
 	rnp_policy_sent(p, now, true, false);
 	assert_int_equal(p->batching.held, 0);
@@ -834,7 +852,7 @@ static void posts_that_waited_for_a_lease_gather_no_more_for_a_while(void **stat
 	(void)state;
 	streams();
 	assert_int_equal(post_after(0, true), RNP_HOLD);
-	lapse(false, false); /* it slept: that is forgiven */
+	lapse(false, false); /* the program slept, so the held post has no consequences */
 	take();
 	assert_int_equal(post_after(0, true), RNP_GATHER);
 	rnp_policy_sent(p, now, true, true);
@@ -843,7 +861,7 @@ static void posts_that_waited_for_a_lease_gather_no_more_for_a_while(void **stat
 	for (unsigned i = 0; i < RNP_GATHER_BACKOFF; i++)
 		assert_int_equal(post_after(0, true), 0);
 	assert_int_equal(post_after(0, true), RNP_GATHER);
-	/* Nothing waited. */
+	/* A lease that ends while no post waits has no consequences. */
 	rnp_policy_sent(p, now, true, false);
 	lapse(true, false);
 	take();
@@ -859,7 +877,7 @@ static void thread_looks_again_for_a_bounded_time(void **state)
 	assert_true(rnp_policy_look(p, now, 0));
 	assert_true(rnp_policy_looks_on(p, now + RNP_LOOK_FOR - 1));
 	assert_false(rnp_policy_looks_on(p, now + RNP_LOOK_FOR));
-	/* What it finds prolongs that, and not for ever. */
+	/* Packets that the thread finds prolong the look, up to RNP_LOOK_MAX. */
 	while (rnp_policy_looks_on(p, now)) {
 		now += RN_USEC(1);
 		rnp_policy_look_found(p, now, core.is_amid_message, counts.requests);
@@ -875,7 +893,9 @@ static void thread_does_not_look_again_after_a_dear_yield(void **state)
 	rnp_policy_yield_was_dear(p, now, 0);
 	assert_false(rnp_policy_looks_on(p, now));
 	assert_true(rnp_policy_wants_cpu(p));
-	/* Somebody had the processor who cannot be asked: the program uses none. */
+	/* The program has used no processor time, so another program had the processor.
+	 * It cannot be asked to yield.
+	 */
 	for (unsigned i = 0; i < RNP_LOOK_BACKOFF; i++)
 		assert_false(rnp_policy_look(p, now += RN_MSEC(1), 0));
 	assert_true(rnp_policy_look(p, now, 0));
@@ -888,7 +908,9 @@ static void thread_looks_again_when_the_program_sleeps(void **state)
 
 	(void)state;
 	rnp_policy_yield_was_dear(p, now, cpu);
-	/* A quarter of the time is spinning, on a machine that others use as well. */
+	/* A program that uses more than a quarter of the time spins, even on a machine
+	 * where other programs run too.
+	 */
 	cpu += RN_MSEC(1) + 1;
 	assert_false(rnp_policy_look(p, now += RN_MSEC(4), cpu));
 	cpu += RN_MSEC(1) + 1;
@@ -907,11 +929,12 @@ static void linger_keeps_the_sockets(void **state)
 			 RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU | RNP_SET_TIMER);
 	assert_int_equal(p->timer_at, now + SHORT);
 	assert_int_equal(p->lease.length, SHORT);
-	assert_int_equal(rnp_policy_linger(p, now), 0); /* it has them */
+	/* the program has the sockets already */
+	assert_int_equal(rnp_policy_linger(p, now), 0);
 	assert_int_equal(rnp_policy_sleeps(p), RNP_GIVE_SOCKETS);
 	rnp_policy_given(p, now, true);
 	assert_int_equal(rnp_policy_sleeps(p), 0);
-	/* The timer that is pending serves. */
+	/* The timer that is already set ends the lease in time. */
 	assert_int_equal(rnp_policy_linger(p, now + SHORT / 2),
 			 RNP_TAKE_SOCKETS | RNP_ACCOUNT_CPU);
 }
@@ -1009,8 +1032,8 @@ static void the_background_thread_does_not_look_again_in_a_crowd(void **state)
 	assert_true(rnp_policy_look(p, now, 0));
 }
 
-/* Full polls and as many short ones as they allow, each @each after the one before.
- * Return: the number that the last one allowed.
+/* Performs @polls full polls, and after each as many short ones as it allows, at
+ * distances of @each. Returns the number that the last full poll allowed.
  */
 static uint32_t poll_shortly_for(unsigned polls, rn_ns each)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A frame being written. */
+/* A frame that the functions below append to. */
 struct frame {
 	uint8_t byte[256];
 	size_t len;
@@ -23,7 +23,8 @@ static inline void frame_be16(struct frame *f, unsigned n)
 	frame_add(f, (uint8_t[]){ (uint8_t)(n >> 8), (uint8_t)n }, 2);
 }
 
-/* From 24:8a:07:a5:28:c8 to 01:50:56:19:20:a7, which is a group address. */
+/* Ethernet header from 24:8a:07:a5:28:c8 to 01:50:56:19:20:a7, which is a group address.
+ */
 static inline struct frame frame_eth(unsigned type)
 {
 	static const uint8_t macs[] = { 0x01, 0x50, 0x56, 0x19, 0x20, 0xa7,
@@ -35,14 +36,16 @@ static inline struct frame frame_eth(unsigned type)
 	return f;
 }
 
-/* Behind a type of 0x8100 or 0x88a8. */
+/* VLAN tag. The type field before it must be 0x8100 or 0x88a8. */
 static inline void frame_vlan(struct frame *f, unsigned tci, unsigned type)
 {
 	frame_be16(f, tci);
 	frame_be16(f, type);
 }
 
-/* 1.1.1.1 to 2.2.2.2, TOS 0x10, TTL 64. @fragment: flags and offset; @words: 5..15. */
+/* IPv4 header from 1.1.1.1 to 2.2.2.2, with TOS 0x10 and TTL 64. @fragment: flags and
+ * offset. @words: length of the header in 4-byte words, 5..15.
+ */
 static inline void frame_ip4(struct frame *f, unsigned proto, unsigned fragment,
 			     unsigned words)
 {
@@ -56,7 +59,9 @@ static inline void frame_ip4(struct frame *f, unsigned proto, unsigned fragment,
 	frame_add(f, options, (size_t)(words - 5) * 4);
 }
 
-/* a0a1::1 to b0b1::2, class 0x12, label 0x34567, hop limit 63. */
+/* IPv6 header from a0a1::1 to b0b1::2, with traffic class 0x12, flow label 0x34567 and
+ * hop limit 63.
+ */
 static inline void frame_ip6(struct frame *f, unsigned next)
 {
 	const uint8_t start[] = { 0x61, 0x23, 0x45, 0x67, 0, 60, (uint8_t)next, 63 };
@@ -68,7 +73,7 @@ static inline void frame_ip6(struct frame *f, unsigned next)
 	frame_add(f, dst, sizeof(dst));
 }
 
-/* Port 1234 to 5678, and some bytes. */
+/* Ports of TCP or UDP, 1234 to 5678, and the following bytes. */
 static inline void frame_ports(struct frame *f)
 {
 	static const uint8_t rest[20] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_flow_spec.c - flow rules as a program gives them. */
+/* test_flow_spec.c - parsing of flow rules in the form that a program passes. */
 #include "provider/raw/flow.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 
 #include "frames.h"
 
-/* A rule being written: specifications follow without gaps. */
+/* A rule that the functions below append specifications to, without gaps. */
 struct text {
 	struct ibv_flow_attr attr;
 	uint8_t specs[1024];

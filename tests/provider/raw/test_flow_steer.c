@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_flow_steer.c - which queue pairs get a frame. */
+/* test_flow_steer.c - which queue pairs receive a frame. */
 #include "provider/raw/flow.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@ enum {
 	QPS = 4
 };
 
-/* Queue pairs are letters; who got a frame is a word. */
+/* A queue pair is a letter here. @got: the letters of those that received the frame. */
 static char qps[QPS] = { 'a', 'b', 'c', 'd' };
 static char got[16];
 static uint32_t tags[16];
@@ -44,7 +44,7 @@ static struct rnp_rule rule(enum rnp_rule_kind kind, unsigned qp, uint16_t prior
 	return (struct rnp_rule){ .kind = kind, .qp = &qps[qp], .priority = priority };
 }
 
-/* A normal rule for UDP, or TCP. */
+/* A normal rule that matches one layer: UDP or TCP. */
 static struct rnp_rule layer_rule(unsigned qp, uint16_t priority, uint32_t layer)
 {
 	struct rnp_rule r = rule(RNP_RULE_NORMAL, qp, priority);
@@ -53,7 +53,9 @@ static struct rnp_rule layer_rule(unsigned qp, uint16_t priority, uint32_t layer
 	return r;
 }
 
-/* struct rnp_steer holds a list head, so it is used where it was made. */
+/* Creates the steer @s with rules. This is a macro because struct rnp_steer contains a
+ * list head and cannot be returned by value.
+ */
 #define STEER(s, ...)                                                            \
 	struct rnp_rule s##_rules[] = { __VA_ARGS__ };                           \
 	struct rnp_steer s;                                                      \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_frame_checksum.c - checksums of Ethernet frames, filled and checked. */
+/* test_frame_checksum.c - filling in and checking the checksums of Ethernet frames. */
 #include "provider/raw/frame.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@ enum {
 	UDP_SUM_AT = IP_AT + 20 + 6,
 };
 
-/* Two bytes by UDP, without checksums. */
+/* A UDP datagram of two bytes; its checksum fields are 0. */
 static const uint8_t two_bytes[] = {
 	0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00,
 	0x02, 0x08, 0x00, 0x45, 0x00, 0x00, 0x1e, 0x1c, 0x46, 0x40, 0x00,
@@ -24,7 +24,9 @@ static const uint8_t two_bytes[] = {
 	0x0c, 0x04, 0xd2, 0x16, 0x2e, 0x00, 0x0a, 0x00, 0x00, 0xab, 0xcd,
 };
 
-/* The lengths that the headers of a frame state become those that it has. */
+/* Returns @f with its length fields set to the lengths that it really has. @ip: offset of
+ * the IP header.
+ */
 static struct frame with_lengths(struct frame f, size_t ip)
 {
 	size_t v6 = f.byte[ip] >> 4 == 6;
@@ -36,9 +38,10 @@ static struct frame with_lengths(struct frame f, size_t ip)
 	return f;
 }
 
-/* By hand: 0x4500 + 0x001e + 0x1c46 + 0x4000 + 0x4011 + 0xac10 + 0x0a63 + 0xac10 +
- * 0x0a0c = 0x24e04, folded 0x4e06. UDP: 0xac10 + 0x0a63 + 0xac10 + 0x0a0c + 0x11 + 0x0a +
- * 0x04d2 + 0x162e + 0x0a + 0xabcd = 0x23381, folded 0x3383.
+/* The expected sums, calculated by hand: 0x4500 + 0x001e + 0x1c46 + 0x4000 + 0x4011 +
+ * 0xac10 + 0x0a63 + 0xac10 + 0x0a0c = 0x24e04, folded 0x4e06. UDP: 0xac10 + 0x0a63 +
+ * 0xac10 + 0x0a0c + 0x11 + 0x0a + 0x04d2 + 0x162e + 0x0a + 0xabcd = 0x23381, folded
+ * 0x3383.
  */
 static void the_sums_are_those_of_the_standard(void **state)
 {
@@ -95,13 +98,15 @@ static void tags_options_tcp_odd_lengths_and_padding(void **state)
 	frame_add(&f, "padding", 7);
 	rnp_checksum_fill(f.byte, f.len);
 	assert_true(rnp_checksum_ok(f.byte, f.len));
-	f.byte[f.len - 1] ^= 1; /* of the padding */
+	f.byte[f.len - 1] ^= 1; /* a byte of the padding, which no checksum covers */
 	assert_true(rnp_checksum_ok(f.byte, f.len));
 	f.byte[f.len - 8] ^= 1;
 	assert_false(rnp_checksum_ok(f.byte, f.len));
 }
 
-/* The sum of an IPv6 frame is filled, though no completion speaks of it. */
+/* The TCP checksum over IPv6 is filled in, though completions report only the result for
+ * IPv4.
+ */
 static void ipv6_is_filled(void **state)
 {
 	struct frame f = with_lengths(frame_tcp6(), IP_AT), g;
@@ -130,7 +135,7 @@ static void udp_without_a_checksum_is_right_and_is_never_made(void **state)
 	(void)state;
 	rnp_checksum_fill(f.byte, f.len);
 	sum = (unsigned)f.byte[UDP_SUM_AT] << 8 | f.byte[UDP_SUM_AT + 1];
-	/* Make the sum come out as 0: what is sent is its other form. */
+	/* Chosen so that the calculated sum is 0; then UDP sends 0xffff instead. */
 	f.byte[f.len - 2] = (uint8_t)(sum >> 8);
 	f.byte[f.len - 1] = (uint8_t)sum;
 	rnp_checksum_fill(f.byte, f.len);
@@ -156,7 +161,9 @@ static void fragments_have_only_the_sum_of_the_header(void **state)
 	assert_false(rnp_checksum_ok(f.byte, f.len));
 }
 
-/* In memory of exactly that length, so that a sanitizer sees each byte too many. */
+/* The bytes are in an allocation of exactly their length, so that a sanitizer reports
+ * each access behind the end.
+ */
 static void any_length_and_any_content_is_taken(void **state)
 {
 	static const uint8_t type[][2] = { { 8, 0 }, { 0x86, 0xdd }, { 0x81, 0 } };

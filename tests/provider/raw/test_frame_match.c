@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_frame_match.c - frames against flow rules, cut short anywhere. */
+/* test_frame_match.c - matching frames against flow rules, including frames that are cut
+ * off at any byte.
+ */
 #include "provider/raw/frame.h"
 
 #include <setjmp.h>
@@ -93,7 +95,7 @@ static void vlan_tags_stand_before_the_type(void **state)
 	assert_int_equal(v.layers, ETH | VLAN | IP6 | UDP);
 	assert_memory_equal(v.field.vlan_tag, "\x00\x07", 2);
 
-	/* A third tag is no header that anybody looks behind. */
+	/* The parser accepts two VLAN tags. Behind a third one it parses nothing. */
 	frame_vlan(&three, 1, 0x8100);
 	frame_vlan(&three, 2, 0x8100);
 	frame_vlan(&three, 3, 0x0800);
@@ -150,7 +152,9 @@ static void headers_that_are_none_end_the_search(void **state)
 	expect_layers(&icmp, ETH | IP4);
 }
 
-/* UDP behind extension headers; the next header field is that of the fixed header. */
+/* UDP behind extension headers. The matched next-header field is that of the fixed
+ * header.
+ */
 static void ipv6_extension_headers_are_stepped_over(void **state)
 {
 	static const uint8_t hop[16] = { 43, 1 }, routing[8] = { 60 }, dest[8] = { 51 };
@@ -182,14 +186,16 @@ static void ipv6_extension_headers_are_stepped_over(void **state)
 	frame_ports(&h);
 	expect_layers(&h, ETH | IP6);
 
-	/* One that says it is longer than what is there. */
+	/* An extension header whose length field exceeds the rest of the frame. */
 	frame_ip6(&k, 0);
 	frame_add(&k, "\x11\xff\0\0\0\0\0\0", 8);
 	frame_ports(&k);
 	expect_layers(&k, ETH | IP6);
 }
 
-/* In memory of exactly that length, so that a sanitizer sees each byte too many. */
+/* The bytes are in an allocation of exactly their length, so that a sanitizer reports
+ * each access behind the end.
+ */
 static uint32_t layers_of_prefix(const uint8_t *bytes, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
@@ -229,7 +235,7 @@ static void a_frame_cut_short_has_only_the_headers_that_are_whole(void **state)
 	}
 }
 
-/* Rubbish behind headers that lead into the parser, of any length. */
+/* Random bytes of any length, behind headers that make the parser examine them. */
 static void rubbish_of_any_length_is_parsed(void **state)
 {
 	static const uint8_t type[][2] = { { 8, 0 }, { 0x86, 0xdd }, { 0x81, 0 } };
@@ -260,7 +266,7 @@ static void rubbish_of_any_length_is_parsed(void **state)
 }
 
 /* ---------------------------------------------------------------- matching */
-/* A rule for exactly this frame: every field in full. */
+/* A rule that matches only this frame: all bits of all fields are in its mask. */
 static struct rnp_flow_match exactly(const struct frame *f)
 {
 	struct rnp_frame_view v = parse(f);
@@ -283,7 +289,8 @@ static void a_rule_without_wishes_matches_everything(void **state)
 	assert_false(rnp_frame_is_multicast(&v));
 }
 
-/* Each bit of each field, wanted, decides; not wanted, it does not matter. */
+/* A bit of a field decides if the rule's mask contains it, and does not matter otherwise.
+ */
 static void each_bit_counts_where_the_mask_has_it(void **state)
 {
 	struct frame frames[] = { frame_udp4(), frame_tcp6() };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_raw_socket.c - frames of raw packet QPs, between the device and a packet socket
- * that this test stands in for: no privilege is wanted.
+/* test_raw_socket.c - frames of raw packet QPs between the device and a packet socket.
+ * This test replaces the socket, so it needs no privilege.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,25 +29,25 @@
 
 enum {
 	MTU = 1500,
-	FRAME = 64,	 /* bytes */
+	FRAME = 64,	 /* length in bytes */
 	TAGGED = 0x8100, /* 802.1Q */
 	TAG_LEN = 4,
-	RAW_MARK = 0x524f4352, /* of frames that raw packet QPs send */
+	RAW_MARK = 0x524f4352, /* socket mark of frames that raw packet QPs send */
 };
 
 /* ------------------------------------------------------------------ the packet socket */
-/* A frame that waits in it, and what the kernel says of it. */
+/* A frame in the socket's queue, with the auxiliary data that the kernel gives. */
 struct waiting {
 	uint8_t byte[FRAME];
-	uint16_t tag;	   /* 0: none was taken out of it */
-	uint32_t overflow; /* frames that the socket has lost so far */
+	uint16_t tag;	   /* VLAN tag that the kernel has removed; 0: none */
+	uint32_t overflow; /* number of frames that the socket has dropped so far */
 };
 
 static struct {
 	struct waiting frame[8];
 	unsigned count, at;
 	unsigned opened, sent;
-	unsigned short kind; /* of the interface, ARPHRD_* */
+	unsigned short kind; /* type of the interface, ARPHRD_* */
 	struct sock_filter filter[16];
 	unsigned filter_len;
 } kernel;
@@ -166,7 +166,7 @@ static struct waiting *arrives(uint32_t overflow)
 }
 
 /* ------------------------------------------------------------------------- the device */
-static struct rn_rx_frame got; /* the last; its bytes are in got_byte */
+static struct rn_rx_frame got; /* the last received frame; its bytes are in got_byte */
 static uint8_t got_byte[FRAME + TAG_LEN];
 
 bool __wrap_rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
@@ -183,7 +183,7 @@ bool __wrap_rn_qp_receive_frame(struct rn_dev *dev, struct rn_qp *qp, rn_ns now,
 	return true;
 }
 
-/* Nothing is posted. */
+/* The device has no posted frames. */
 uint32_t __wrap_rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf,
 				      size_t cap, uint32_t *flags);
 uint32_t __wrap_rn_dev_transmit_frame(struct rn_dev *dev, rn_ns now, uint8_t *buf,
@@ -213,7 +213,7 @@ static void unwatch(void *arg, int fd)
 static struct rn_netdev netdev;
 static uint64_t counter[RN_STAT_COUNT];
 static struct rnp_raw_link l;
-static struct rnp_rule rule; /* that takes everything */
+static struct rnp_rule rule; /* a rule that matches all frames */
 
 static int setup(void **state)
 {
@@ -272,7 +272,9 @@ static void frames_that_the_socket_has_lost_are_counted_once(void **state)
 	assert_int_equal(*lost, 7);
 }
 
-/* Behind the two addresses; everything else stays, to the last byte. */
+/* The tag is inserted behind the two addresses. All other bytes stay as they are, up to
+ * the last.
+ */
 static void a_vlan_tag_is_put_back_where_it_was(void **state)
 {
 	struct waiting *w;
@@ -296,21 +298,21 @@ static void a_socket_that_is_closed_is_read_no_more(void **state)
 {
 	(void)state;
 	begin();
-	assert_int_equal(kernel.opened, 2); /* to send, to receive */
+	assert_int_equal(kernel.opened, 2); /* one socket to send, one to receive */
 	assert_true(rnp_raw_fd(&l) >= 0);
 	rnp_raw_remove_rule(&l, &rule);
 	assert_int_equal(rnp_raw_fd(&l), -1);
 	arrives(0);
 	assert_int_equal(rnp_raw_receive(&l, 0, 8), 0);
 	close_retired();
-	/* The next rule has one of its own. */
+	/* The next rule opens another socket. */
 	assert_int_equal(rnp_raw_add_rule(&l, &rule), 0);
 	assert_int_equal(kernel.opened, 3);
 	assert_int_equal(rnp_raw_receive(&l, 0, 8), 1);
 	end();
 }
 
-/* Whatever the memory held before. */
+/* This holds whatever the allocated memory contained before. */
 static void a_queue_pair_without_posts_sends_nothing(void **state)
 {
 	(void)state;
@@ -322,7 +324,9 @@ static void a_queue_pair_without_posts_sends_nothing(void **state)
 	end();
 }
 
-/* The filter's verdict on a frame: how much of it is taken. */
+/* Runs the socket filter on a frame. Returns the number of bytes that it accepts; 0:
+ * none.
+ */
 static uint32_t judge(uint8_t type, uint32_t mark)
 {
 	uint32_t a = 0;
@@ -352,7 +356,9 @@ static uint32_t judge(uint8_t type, uint32_t mark)
 	return 0;
 }
 
-/* From outside all of it, of what this host sends that of raw packet QPs. */
+/* The filter accepts all frames from outside. Of the frames that this host sends it
+ * accepts only those of raw packet QPs.
+ */
 static void of_frames_that_leave_those_of_queue_pairs_are_taken(void **state)
 {
 	(void)state;
@@ -365,7 +371,9 @@ static void of_frames_that_leave_those_of_queue_pairs_are_taken(void **state)
 	end();
 }
 
-/* What leaves there arrives there as well. */
+/* On the loopback interface each sent frame is received as well, so that the filter
+ * accepts it only when it is received.
+ */
 static void on_the_loopback_interface_a_frame_is_taken_once(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_rss.c - the hash of received frames, and the queue that it names.
+/* test_rss.c - the hash of received frames, and the queue that the hash selects.
  *
- * The known answers are those of "Verifying the RSS Hash Calculation" in Microsoft's
- * driver documentation.
+ * The expected hashes are from "Verifying the RSS Hash Calculation" in Microsoft's driver
+ * documentation.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -49,7 +49,8 @@ static bool is_six(const struct answer *a)
 	return strchr(a->src, ':') != NULL;
 }
 
-/* Addresses and ports as they stand in a frame. Return: bytes. */
+/* Writes addresses and ports in the order that a frame has. Returns the number of bytes.
+ */
 static size_t write_input(const struct answer *a, uint8_t *out)
 {
 	size_t each = is_six(a) ? 16 : 4;
@@ -124,7 +125,7 @@ static void each_field_counts_when_it_is_wanted_alone(void **state)
 	static const struct {
 		uint32_t field;
 		unsigned answer, proto;
-		size_t at, len; /* of the field, in the input of the hash */
+		size_t at, len; /* position of the field in the input of the hash */
 	} cases[] = {
 		{ RNP_RSS_SRC_IP4, 0, 6, 0, 4 },
 		{ RNP_RSS_DST_IP4, 0, 6, 4, 4 },

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_flow.c - flow steering: which frames a rule brings to which queue pair.
- */
+/* verbs_flow.c - flow steering: which rules deliver a frame to which queue pair. */
 #include <arpa/inet.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +30,8 @@ static void each_layer_decides(void **state)
 		.val = { .dst_ip = htonl(0x02020202), .proto = 17 },
 		.mask = { .dst_ip = UINT32_MAX, .proto = 255 },
 	};
-	static const unsigned wrong[] = { 3, 13, 23, 32, 37 }; /* MAC ... port */
+	/* a byte of each matched field, from the MAC to the port */
+	static const unsigned wrong[] = { 3, 13, 23, 32, 37 };
 	struct ibv_flow *flow;
 
 	raw_rule_add(&rule, &eth, sizeof(eth));
@@ -45,7 +45,7 @@ static void each_layer_decides(void **state)
 		raw_players_expect(&p, 0);
 	}
 	raw_write_frame(p.k, PORT, RAW_LEN, 5);
-	p.k->buf[7] ^= 0x10; /* the source is nobody's wish */
+	p.k->buf[7] ^= 0x10; /* a source address, which no rule matches */
 	raw_players_expect(&p, 1);
 	raw_flow_end(flow);
 	raw_players_send(&p, PORT, 0);
@@ -87,14 +87,14 @@ static void priorities_defaults_and_sniffers_have_their_order(void **state)
 	more = any_flow(p.qp[1], IBV_FLOW_ATTR_MC_DEFAULT, 0);
 	raw_players_send(&p, PORT, 2);
 	raw_write_frame(p.k, PORT, RAW_LEN, 1);
-	p.k->buf[0] = 0x02; /* not to a group */
+	p.k->buf[0] = 0x02; /* no longer a group address */
 	raw_players_expect(&p, 1);
 	raw_rule_port(&rule, PORT);
 	normal = raw_flow(p.qp[2], &rule);
 	raw_players_send(&p, PORT, 4);
 	raw_players_send(&p, OTHER, 2);
 	raw_flow_end(more);
-	more = raw_flow_port(p.qp[1], PORT); /* priority 0 */
+	more = raw_flow_port(p.qp[1], PORT); /* its priority is 0 */
 	raw_players_send(&p, PORT, 2);
 	raw_players_send(&p, OTHER, 1);
 	raw_flow_end(more);
@@ -267,7 +267,9 @@ static void a_closed_context_leaves_no_rules(void **state)
 	raw_post(other, qp, 0);
 	raw_send_to(k, p.sender, PORT);
 	assert_int_equal(kit_expect(other->cq, 0, IBV_WC_RECV).byte_len, RAW_LEN);
-	/* The library frees nothing of it; the device forgets it. */
+	/* libibverbs does not free the flow when the context is closed; the device
+	 * removes its rule. So the test frees it.
+	 */
 	assert_int_equal(ibv_close_device(other->ctx), 0);
 	free(flow);
 	raw_players_send(&p, PORT, 0);

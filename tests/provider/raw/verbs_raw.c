@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_raw.c - raw packet queue pairs: whole Ethernet frames, out and in.
+/* verbs_raw.c - raw packet queue pairs: sending and receiving whole Ethernet frames.
  *
- * Wants an interface without other traffic: lo or one end of a veth pair in a network
- * namespace of its own. RAW_PEER names the other end.
+ * Needs an interface without other traffic: lo, or one end of a veth pair in a network
+ * namespace of its own. RAW_PEER names the other end of the pair.
  */
 #include <linux/capability.h>
 #include <net/if.h>
@@ -135,7 +135,7 @@ static void a_frame_comes_as_it_was_sent(void **state)
 	raw_end(b);
 }
 
-/* The second frame would be behind a second copy of the first. */
+/* If a frame came twice, the second receive would have a copy of the first frame. */
 static void each_frame_comes_once_also_to_its_sender(void **state)
 {
 	struct kit *k = *state;
@@ -146,7 +146,7 @@ static void each_frame_comes_once_also_to_its_sender(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		raw_post(k, qp, i);
 	raw_send_to(k, qp, PORT);
-	raw_send_to(k, qp, OTHER); /* nobody's */
+	raw_send_to(k, qp, OTHER); /* a port that no rule matches */
 	raw_send_to(k, qp, RAW_END);
 	raw_expect(k, qp, 0, PORT, RAW_LEN);
 	raw_expect(k, qp, 1, RAW_END, RAW_LEN);
@@ -214,7 +214,9 @@ static void requests_may_be_built_by_calls(void **state)
 	raw_end(qp);
 }
 
-/* The same frame twice; in the second the device fills what the program left open. */
+/* Sends the same frame twice: first with wrong checksums, then with a request to the
+ * device to fill them in.
+ */
 static void checksums_are_filled_and_checked(void **state)
 {
 	struct kit *k = *state;
@@ -240,8 +242,8 @@ static void checksums_are_filled_and_checked(void **state)
 		wr.send_flags |= IBV_SEND_IP_CSUM;
 	}
 	assert_memory_equal(got, k->buf, 24);
-	assert_memory_not_equal(got + 24, k->buf + 24, 2); /* IPv4 */
-	assert_memory_not_equal(got + 40, k->buf + 40, 2); /* UDP */
+	assert_memory_not_equal(got + 24, k->buf + 24, 2); /* IPv4 checksum */
+	assert_memory_not_equal(got + 40, k->buf + 40, 2); /* UDP checksum */
 	assert_memory_equal(got + RAW_HDR, k->buf + RAW_HDR, RAW_LEN - RAW_HDR);
 	raw_flow_end(flow);
 	raw_end(qp);
@@ -284,7 +286,9 @@ static uint32_t mtu_of_device(void)
 	return (uint32_t)req.ifr_mtu;
 }
 
-/* A NIC's port loses it, too: the request has succeeded. */
+/* The send request succeeds although the frame is dropped, as with a NIC, whose port
+ * drops it after the completion.
+ */
 static void a_frame_that_is_longer_than_the_mtu_is_lost(void **state)
 {
 	struct kit *k = *state;
@@ -354,7 +358,7 @@ static void a_receive_that_is_too_short_ends_the_queue_pair(void **state)
 	wc = kit_wait(k->cq);
 	assert_int_equal(wc.wr_id, 2);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
-	/* The rule outlives the error, and a reset. */
+	/* The rule stays attached to the QP after the error and after a reset. */
 	kit_to_state(b, IBV_QPS_RESET);
 	raw_to_rts(b);
 	raw_post(k, b, 3);
@@ -375,7 +379,8 @@ static void without_a_receive_a_frame_is_lost(void **state)
 	raw_post(k, last, 0);
 	raw_send_to(k, a, PORT);
 	raw_send_to(k, a, RAW_END);
-	raw_expect(k, last, 0, RAW_END, RAW_LEN); /* so the first is past */
+	/* has come, so the first frame has been handled */
+	raw_expect(k, last, 0, RAW_END, RAW_LEN);
 	raw_post(k, b, 1);
 	raw_write_frame(k, PORT, RAW_LEN, 77);
 	raw_send(k, a, RAW_LEN);
@@ -401,7 +406,7 @@ static void memory_that_may_not_be_read_fails_the_send(void **state)
 	kit_post_send(qp, &wr);
 	wc = kit_wait(qp->send_cq);
 	assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
-	kit_to_state(qp, IBV_QPS_RTS); /* from SQE */
+	kit_to_state(qp, IBV_QPS_RTS); /* from the SQE state */
 	raw_send_to(k, qp, PORT);
 	kit_to_state(qp, IBV_QPS_ERR);
 	raw_post(k, qp, 2);

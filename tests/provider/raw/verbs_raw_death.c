@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_raw_death.c - raw packet queue pairs when rocind ends.
  *
- * Wants an interface as verbs_raw.c does, and `rocin` in the path.
+ * Needs an interface as verbs_raw.c does, and `rocin` in PATH.
  */
 #include <poll.h>
 #include <time.h>
@@ -24,7 +24,8 @@ static void await_fatal(struct kit *k)
 	ibv_ack_async_event(&event);
 }
 
-/* Nobody is left to serve the sockets: a thread that would still wait on one would run.
+/* The process has used almost no processor time since @from. A background thread that
+ * still waited for a socket which it no longer serves would use all of it.
  */
 static void expect_idle(const struct timespec *from)
 {
@@ -62,7 +63,7 @@ static struct ibv_qp *create_spreading(struct kit *k, struct spread *s)
 	return ibv_create_qp_ex(k->ctx, &attr);
 }
 
-/* One work queue with one receive, wr_id 7. */
+/* Creates one work queue and posts a receive with wr_id 7 to it. */
 static void spread_begin(struct kit *k, struct spread *s)
 {
 	struct ibv_wq_attr ready = { .attr_mask = IBV_WQ_ATTR_STATE,
@@ -86,7 +87,7 @@ static void spread_begin(struct kit *k, struct spread *s)
 	assert_int_equal(ibv_post_wq_recv(s->wq, &wr, &bad), 0);
 }
 
-/* Nothing new can be made, and what was made can go. */
+/* Creating objects fails with EIO now; destroying the existing ones succeeds. */
 static void spread_end(struct kit *k, struct spread *s)
 {
 	errno = 0;
@@ -103,7 +104,7 @@ static void spread_end(struct kit *k, struct spread *s)
 	assert_int_equal(ibv_destroy_wq(s->wq), 0);
 }
 
-/* Of a QP and a work queue, in any order. */
+/* The receives of the QP and of the work queue are flushed, in either order. */
 static void expect_flushes(struct kit *k)
 {
 	uint64_t sum = 0;

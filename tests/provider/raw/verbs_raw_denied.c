@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_raw_denied.c - a program without CAP_NET_RAW: no raw packets, and nothing lost.
+/* verbs_raw_denied.c - a program without CAP_NET_RAW gets no raw packet QPs, and
+ * everything else works.
  */
 #include "tests/provider/kit/verbs_kit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_raw_senders.c - whose frames a raw packet queue pair receives: of other
- * processes, of the world outside, of the kernel.
+/* verbs_raw_senders.c - whose frames a raw packet queue pair receives: those of other
+ * processes, from outside, and of the kernel.
  *
- * Wants an interface as verbs_raw.c does.
+ * Needs an interface as verbs_raw.c does.
  */
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -20,7 +20,7 @@ enum {
 	PORT = 4001,
 	FLOOD = 4003,
 	FLOOD_LEN = 1000,
-	FLOOD_COUNT = 20000, /* more than any receive buffer holds */
+	FLOOD_COUNT = 20000, /* more frames than any receive buffer has room for */
 };
 
 static void frames_from_outside_come_too(void **state)
@@ -45,7 +45,7 @@ static void frames_from_outside_come_too(void **state)
 	raw_end(qp);
 }
 
-/* A frame wakes a program that sleeps: nobody polls. */
+/* A frame raises a completion event even while the program does not poll. */
 static void a_frame_raises_the_completion_event(void **state)
 {
 	struct kit *k = *state;
@@ -74,7 +74,9 @@ static void a_frame_raises_the_completion_event(void **state)
 	raw_end(qp);
 }
 
-/* What the kernel's own stack sends is no loopback of the NIC. On lo it arrives. */
+/* Frames that the kernel's own stack sends are not looped back to raw packet QPs, as with
+ * a NIC. On lo they are received as from outside.
+ */
 static void the_kernels_own_frames_do_not_loop_back(void **state)
 {
 	struct kit *k = *state;
@@ -101,7 +103,8 @@ static void the_kernels_own_frames_do_not_loop_back(void **state)
 	raw_send_to(k, qp, RAW_END);
 	if (via.imr_ifindex == 1)
 		assert_int_equal(raw_expect(k, qp, n++, PORT, RAW_HDR + 5).wc_flags,
-				 IBV_WC_IP_CSUM_OK); /* which it left to hardware */
+				 /* the kernel left the checksum to the hardware */
+				 IBV_WC_IP_CSUM_OK);
 	raw_expect(k, qp, n, RAW_END, RAW_LEN);
 	close(fd);
 	raw_flow_end(flow);
@@ -109,8 +112,8 @@ static void the_kernels_own_frames_do_not_loop_back(void **state)
 	raw_end(qp);
 }
 
-/* Sends two frames when told 's', wants FLOOD when told 'l' and says so, until the other
- * end closes.
+/* The other process. Told 's', it sends two frames. Told 'l', it adds a rule for FLOOD
+ * and answers. It ends when the other end of the pipe is closed.
  */
 static void do_as_told(int fd, int answer)
 {
@@ -137,7 +140,7 @@ static void do_as_told(int fd, int answer)
 static pid_t other_process;
 static int to_other = -1, from_other = -1;
 
-/* Before this process has opened its device: it must not inherit one. */
+/* Forks before this process opens its device, because the child must not inherit one. */
 static int start_other_process(void **state)
 {
 	int fd[2], answer[2];
@@ -147,7 +150,8 @@ static int start_other_process(void **state)
 		return -1;
 	other_process = fork();
 	if (other_process == 0) {
-		setsid(); /* to be stopped in a group of its own */
+		/* a process group of its own, so that only this process is stopped */
+		setsid();
 		close(fd[1]);
 		do_as_told(fd[0], answer[1]);
 	}
@@ -187,7 +191,7 @@ static void frames_of_other_processes_come_once(void **state)
 	raw_end(qp);
 }
 
-/* Of all processes, as a user sees it. */
+/* Returns true if `rocin stat` shows an overflow for any process. */
 static bool overflow_is_shown(void)
 {
 	// NOLINTNEXTLINE(cert-env33-c): the test's own tool
@@ -207,7 +211,9 @@ static bool overflow_is_shown(void)
 	return most > 0;
 }
 
-/* A process that does not run for a while: the kernel says so with the next frame. */
+/* While the other process is stopped, its socket drops frames. The kernel reports the
+ * number with the next frame that the process receives.
+ */
 static void frames_that_found_no_room_are_counted(void **state)
 {
 	struct kit *k = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_rss.c - frames spread over receive work queues.
+/* verbs_rss.c - distribution of received frames to several receive work queues.
  *
- * Wants an interface as verbs_raw.c does.
+ * Needs an interface as verbs_raw.c does.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,11 +13,11 @@ enum {
 	WQS = 4,
 	LOG_ENTRIES = 3,
 	ENTRIES = 1 << LOG_ENTRIES,
-	IP_SRC = 14 + 12, /* offset in a frame */
+	IP_SRC = 14 + 12, /* offset in the frame */
 	FLOWS = 64,
 };
 
-/* The key of Microsoft's known answers. */
+/* The key for which Microsoft's documentation gives hashes. */
 static uint8_t key[40] = {
 	0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
 	0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
@@ -25,7 +25,7 @@ static uint8_t key[40] = {
 	0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 };
 
-/* Entry i of the table is queue order[i]. */
+/* Entry i of the indirection table is work queue order[i]. */
 static const unsigned order[ENTRIES] = { 0, 1, 2, 3, 3, 2, 1, 0 };
 
 struct spread {
@@ -99,7 +99,7 @@ static void end(struct spread *s)
 	raw_end(s->sender);
 }
 
-/* The memory of queue @n is slot n of side 1. */
+/* Posts a receive to work queue @n. Its memory is slot @n of side 1. */
 static void post(const struct spread *s, unsigned n, uint32_t len)
 {
 	struct ibv_sge sge = kit_sge(s->k, 1, n * RAW_SLOT, len);
@@ -114,8 +114,8 @@ static void post_all(const struct spread *s)
 		post(s, i, RAW_SLOT);
 }
 
-/* Send the frame at the start of side 0. Return: the queue that has it; it has a
- * receive again.
+/* Sends the frame at the start of side 0. Returns the number of the work queue that
+ * received it, to which a new receive was posted.
  */
 static unsigned which(const struct spread *s)
 {
@@ -165,7 +165,9 @@ static void frames_are_spread_and_flows_stay_together(void **state)
 	end(&s);
 }
 
-/* The known answers of Microsoft for addresses alone; the protocol does not matter. */
+/* The hashes that Microsoft's documentation gives for addresses without ports. They do
+ * not depend on the protocol.
+ */
 static void the_hash_is_the_one_that_is_published(void **state)
 {
 	static const struct {
@@ -203,7 +205,7 @@ static void only_the_wanted_fields_count(void **state)
 		raw_write_frame(k, PORT, RAW_LEN, 1);
 		k->buf[IP_SRC + 3] = (uint8_t)i;
 		assert_int_equal(which(&s), first);
-		k->buf[IP_SRC + 9] = (uint8_t)i; /* source port */
+		k->buf[IP_SRC + 9] = (uint8_t)i; /* low byte of the UDP source port */
 		others += which(&s) != first;
 	}
 	assert_true(others >= FLOWS / 4);
@@ -261,7 +263,7 @@ static void a_queue_in_error_loses_its_share_alone(void **state)
 	post_all(&s);
 	raw_write_frame(k, PORT, RAW_LEN, 1);
 	n = which(&s);
-	/* Too short a receive ends that queue. */
+	/* A receive that is too short moves its work queue to the error state. */
 	assert_int_equal(ibv_modify_wq(s.wq[n], &attr), 0);
 	ready(s.wq[n]);
 	post(&s, n, RAW_LEN - 1);
@@ -272,7 +274,8 @@ static void a_queue_in_error_loses_its_share_alone(void **state)
 	attr.wq_state = IBV_WQS_RDY;
 	assert_int_equal(ibv_modify_wq(s.wq[n], &attr), EINVAL);
 
-	raw_send(k, s.sender, RAW_LEN); /* lost */
+	/* dropped, because the work queue is in the error state */
+	raw_send(k, s.sender, RAW_LEN);
 	for (unsigned i = 0; i < FLOWS; i++) {
 		uint8_t before = k->buf[IP_SRC + 3];
 
@@ -364,7 +367,8 @@ static void what_is_in_use_cannot_go(void **state)
 {
 	struct spread s = begin(*state, 0);
 
-	assert_int_equal(ibv_destroy_qp(s.qp), EBUSY); /* it has a rule */
+	/* because a flow rule refers to it */
+	assert_int_equal(ibv_destroy_qp(s.qp), EBUSY);
 	assert_int_equal(ibv_destroy_rwq_ind_table(s.table), EBUSY);
 	assert_int_equal(ibv_destroy_wq(s.wq[3]), EBUSY);
 	end(&s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_enomem.c - memory runs out at each allocation of a verb in turn: the verb says
- * so, and nothing stays behind.
+/* verbs_enomem.c - memory runs out at each allocation of a verb in turn. The verb must
+ * fail with ENOMEM and leave nothing allocated.
  *
- * The program's allocator is the one that libraries get, too. Only this thread's
- * allocations fail and are followed, and only while a verb is on trial.
+ * This program's allocator replaces the C library's for the libraries too. Only
+ * allocations of this thread fail and are recorded, and only during the tested call.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,9 +16,10 @@ enum {
 
 static _Thread_local struct {
 	bool on;
-	unsigned left; /* allocations that still work */
+	unsigned left; /* number of allocations that still succeed */
 	unsigned failed;
-	void *followed[FOLLOWED_MAX]; /* blocks that were not freed again */
+	/* blocks that were allocated in the tested call and not freed */
+	void *followed[FOLLOWED_MAX];
 } trial;
 
 void *__libc_malloc(size_t size);
@@ -46,7 +47,7 @@ static void replace(void *old, void *new)
 		}
 	}
 	if (!old)
-		abort(); /* no room to follow another */
+		abort(); /* no entry is free in @followed */
 }
 
 static void *follow(void *block)
@@ -56,7 +57,7 @@ static void *follow(void *block)
 	return block;
 }
 
-/* Libraries find these before the C library's. */
+/* The dynamic linker finds these symbols before those of the C library. */
 #pragma GCC visibility push(default)
 
 void *malloc(size_t size)
@@ -129,7 +130,9 @@ static unsigned count_descriptors(void)
 	return count;
 }
 
-/* What is tried: makes an object, or changes @k and returns it. NULL with errno. */
+/* The tested call. It makes an object, or changes @k and returns it. Returns NULL and
+ * sets errno if it fails.
+ */
 typedef void *(*make_fn)(struct kit *k);
 typedef int (*destroy_fn)(void *object);
 
@@ -138,7 +141,9 @@ static void expect_enomem(struct kit *k, make_fn make, destroy_fn destroy)
 	unsigned descriptors, works = 0;
 	void *object;
 
-	/* What grows once for all has grown after this. */
+	/* A first call, so that tables which grow only once have grown before the
+	 * recorded calls.
+	 */
 	object = make(k);
 	assert_non_null(object);
 	assert_int_equal(destroy(object), 0);
@@ -152,7 +157,7 @@ static void expect_enomem(struct kit *k, make_fn make, destroy_fn destroy)
 		left_behind = end_trial();
 		if (object && trial.failed == 0)
 			break;
-		if (object) { /* it did without */
+		if (object) { /* the verb succeeded although an allocation failed */
 			assert_int_equal(destroy(object), 0);
 			continue;
 		}
@@ -197,7 +202,9 @@ static void protection_domains(void **state)
 	expect_enomem(*state, make_pd, destroy_pd);
 }
 
-/* On a channel of its own, since the first queue of a channel costs most. */
+/* The completion queue has a channel of its own, because the first queue of a channel
+ * needs the most allocations.
+ */
 static void *make_cq(struct kit *k)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(k->ctx);
@@ -243,7 +250,7 @@ static int leave_it(void *object)
 	return 0;
 }
 
-/* The old ring goes and was made before, so nothing stays that was not there. */
+/* leave_it() destroys nothing: resizing replaces a ring that existed before the call. */
 static void completion_queues_resized(void **state)
 {
 	expect_enomem(*state, resize_cq, leave_it);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_errno.c - what is wrong with an argument, and the errno that says so.
+/* verbs_errno.c - calls with one wrong argument, and the errno that they return.
  *
- * Each table begins with nothing wrong, so that its other rows fail for their own reason.
+ * The first row of each table has only right arguments, which shows that each of the
+ * other rows fails because of its own argument.
  */
 #include "tests/provider/kit/verbs_kit.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-/* A second context with objects that do not fit to those of the first. */
+/* A second context. Its objects cannot be combined with those of the first. */
 struct foreign {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -137,10 +138,12 @@ static void queue_pairs(void **state)
 		if (qp)
 			assert_int_equal(ibv_destroy_qp(qp), 0);
 	}
-	/* Queues of two contexts do not make a QP, whoever gives the domain. */
+	/* A QP cannot have CQs of another context than its protection domain. */
 	assert_null(ibv_create_qp(f.pd, &good));
 	assert_int_equal(errno, EINVAL);
-	/* What was refused has counted nothing. */
+	/* Calls that failed have left no references, so that the objects can be
+	 * destroyed.
+	 */
 	foreign_close(&f);
 }
 
@@ -176,12 +179,13 @@ static void queue_pairs_by_the_extended_call(void **state)
 	attr = good;
 	attr.comp_mask |= 1u << 30;
 	assert_null(ibv_create_qp_ex(k->ctx, &attr));
-	assert_true(errno == EOPNOTSUPP || errno == EINVAL); /* the library's word */
+	/* libibverbs decides which */
+	assert_true(errno == EOPNOTSUPP || errno == EINVAL);
 	foreign_close(&f);
 }
 
-/* QP0 and QP1 are the subnet manager's and the connection manager's. Their types have no
- * name in the library.
+/* QP0 and QP1 belong to the subnet manager and the connection manager. libibverbs has no
+ * names for their types.
  */
 static void special_queue_pairs_are_not_for_programs(void **state)
 {
@@ -221,9 +225,10 @@ static void address_handles(void **state)
 	rows[2].port_num = 0;
 	rows[3].port_num = 2;
 	rows[4].grh.sgid_index = (uint8_t)k->port.gid_tbl_len;
-	rows[5].grh.sgid_index = (uint8_t)(k->port.gid_tbl_len - 1); /* unused */
+	/* a GID index without an entry */
+	rows[5].grh.sgid_index = (uint8_t)(k->port.gid_tbl_len - 1);
 	memset(&rows[6].grh.dgid, 0, sizeof(rows[6].grh.dgid));
-	rows[7].grh.dgid.raw[10] ^= 0xff; /* IPv6 from an IPv4 address */
+	rows[7].grh.dgid.raw[10] ^= 0xff; /* an IPv6 destination for an IPv4 source */
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		ah = ibv_create_ah(k->pd, &rows[i]);
 		if (ah ? i > 0 : errno != EINVAL)
@@ -285,12 +290,14 @@ static void posting_to_a_connection(void **state)
 	rows[2].opcode = (enum ibv_wr_opcode)77;
 	rows[3].send_flags = 1u << 20;
 	rows[4].send_flags = IBV_SEND_INLINE;
-	rows[4].num_sge = 3; /* 192 bytes, 128 are inline at most */
-	rows[5].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD; /* not of 8 bytes */
+	rows[4].num_sge = 3; /* 192 bytes, more than the 128 that may be inline */
+	rows[5].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD; /* its length is not 8 bytes */
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		if (post(qp[0], rows[i]) != EINVAL)
 			fail_msg("row %u", i);
-	/* Nobody receives, so nothing completes. */
+	/* No receives are posted, so that no request completes and the queue becomes
+	 * full.
+	 */
 	for (unsigned i = 0; i < KIT_WR; i++)
 		assert_int_equal(post(qp[0], good), 0);
 	assert_int_equal(post(qp[0], good), ENOMEM);
@@ -318,7 +325,7 @@ static void posting_datagrams(void **state)
 	wr = good;
 	wr.wr.ud.ah = NULL;
 	assert_int_equal(post(qp, wr), EINVAL);
-	wr.wr.ud.ah = other; /* of another domain */
+	wr.wr.ud.ah = other; /* an address handle of another protection domain */
 	assert_int_equal(post(qp, wr), EINVAL);
 	wr = good;
 	wr.wr.ud.remote_qpn = 1 << 24;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_errno_modify.c - ibv_modify_qp() with one thing wrong: the errno, and the QP
- * stays what it was. Right values are at their limits.
+/* verbs_errno_modify.c - ibv_modify_qp() with one wrong attribute: which errno it
+ * returns, and that the QP does not change. The right attributes are at their limits.
  */
 #include "tests/provider/kit/verbs_kit.h"
 
@@ -32,7 +32,7 @@ enum {
 		 IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
-/* Refused with @err, and the QP is what it was. */
+/* ibv_modify_qp() fails with @err, and the QP does not change. */
 static void expect_refused(struct ibv_qp *qp, struct ibv_qp_attr attr, int mask, int err,
 			   unsigned row)
 {
@@ -70,7 +70,8 @@ static void modify_to_init(void **state)
 		{ good, TO_INIT & ~IBV_QP_ACCESS_FLAGS, EINVAL },
 		{ good, TO_INIT | IBV_QP_QKEY, EINVAL },
 		{ good, TO_INIT | IBV_QP_CAP, EINVAL },
-		{ good, TO_INIT | IBV_QP_CUR_STATE, 0 }, /* cur_qp_state is RESET */
+		/* the state is RESET, and cur_qp_state is too */
+		{ good, TO_INIT | IBV_QP_CUR_STATE, 0 },
 	};
 
 	for (unsigned i = 0; i + 1 < COUNT(rows); i++)
@@ -102,7 +103,8 @@ static void modify_to_rtr(void **state)
 	rows[9].ah_attr.grh.sgid_index = (uint8_t)(k->port.gid_tbl_len - 1);
 	memset(&rows[10].ah_attr.grh.dgid, 0, sizeof(rows[10].ah_attr.grh.dgid));
 	rows[11].ah_attr.grh.dgid.raw[10] = rows[11].ah_attr.grh.dgid.raw[11] = 0;
-	rows[12].ah_attr.grh.dgid.raw[12] = 224; /* a group is no peer */
+	/* a multicast GID is no address of a peer */
+	rows[12].ah_attr.grh.dgid.raw[12] = 224;
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		expect_refused(qp, rows[i], TO_RTR, EINVAL, i);
 	for (int bit = IBV_QP_CUR_STATE; bit <= TO_RTR; bit <<= 1)

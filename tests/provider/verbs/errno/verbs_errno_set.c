@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_errno_set.c - errno after every verb: the value that it returned if it returned
- * one, some value if it returned a pointer, and what it was before if nothing failed.
+/* verbs_errno_set.c - the value of errno after each verb. It is the returned value if the
+ * verb returned an error, any error if the verb returned NULL, and unchanged if the verb
+ * succeeded.
  *
- * Each verb stands in the table once. It is called so that it fails, where arguments can
- * bring that about, and in a child that was forked, where no device is.
+ * The table has each verb once. Each is called so that it fails, where arguments can make
+ * it fail. Each is also called in a forked child, which has no device.
  */
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -12,16 +13,16 @@
 #include "tests/provider/kit/verbs_kit.h"
 
 enum {
-	BEFORE = 4242, /* no errno */
+	BEFORE = 4242, /* a value that no call sets */
 	ANY = -1,
 	SKIP = -2,
 	LIMIT = 1 << 30,
 };
 
-/* What the verbs are called with. */
+/* Objects to call the verbs with. */
 struct things {
 	struct kit *k;
-	struct ibv_context *other; /* with a domain of its own */
+	struct ibv_context *other; /* another context, with a protection domain */
 	struct ibv_pd *other_pd, *parent;
 	struct ibv_td *td;
 	struct ibv_cq_ex *cq_ex;
@@ -71,7 +72,9 @@ static int dereg_mr(struct things *t)
 
 static int rereg_mr(struct things *t)
 {
-	/* An errno is all that it says: its own codes say which part failed. */
+	/* ibv_rereg_mr() has return codes of its own, which say what failed; the row
+	 * compares errno.
+	 */
 	int rc = ibv_rereg_mr(t->k->mr, IBV_REREG_MR_CHANGE_PD, t->other_pd, NULL, 0, 0);
 
 	return rc ? errno : 0;
@@ -90,7 +93,7 @@ static int bind_mw(struct things *t)
 		.bind_info = { .mr = t->k->mr, .addr = (uintptr_t)t->k->buf, .length = 8 }
 	};
 
-	return ibv_bind_mw(t->rc, t->mw, &bind); /* in RESET */
+	return ibv_bind_mw(t->rc, t->mw, &bind); /* fails because the QP is in RESET */
 }
 
 static int free_dm(struct things *t)
@@ -236,7 +239,7 @@ static int attach_counters(struct things *t)
 	return ibv_attach_counters_point_flow(t->counters, &attr, NULL);
 }
 
-/* These take what they get in the parent; their arguments are right. */
+/* Functions with right arguments: they succeed in the parent. */
 static int query_qp(struct things *t)
 {
 	struct ibv_qp_init_attr init;
@@ -514,8 +517,9 @@ static void *import_dm(struct things *t)
 }
 
 /* ---------------------------------------------------------------------- the table */
-/* @err: what it fails with, 0 not at all, or ANY. In a child there is no device: EIO, but
- * for handles that it may drop, which the other rows need (SKIP).
+/* @err: the expected error; 0: none; ANY: any. In the child all verbs fail with EIO,
+ * because it has no device. Those that destroy handles succeed there, and are not called
+ * (SKIP) if later rows need the handle.
  */
 static const struct row {
 	const char *name;
@@ -531,7 +535,7 @@ static const struct row {
 	{                                        \
 #call, NULL, call, err, in_child \
 	}
-	NUMBER(query_device, 0, 0), /* what it says is constant */
+	NUMBER(query_device, 0, 0), /* its answer is constant, so it needs no device */
 	NUMBER(query_port, EINVAL, EIO),
 	NUMBER(dealloc_pd, EBUSY, SKIP),
 	NUMBER(dealloc_td, EBUSY, SKIP),
@@ -602,7 +606,9 @@ static const struct row {
 #undef POINTER
 };
 
-/* What a row failed with, 0 if it did not; -1 if errno says otherwise. */
+/* Calls the verb of @row. Returns the error, 0 if it succeeded, or -1 if errno
+ * contradicts the result.
+ */
 static int call(const struct row *row, struct things *t)
 {
 	void *p;
@@ -753,7 +759,7 @@ static void drop_things(struct things *t)
 	assert_int_equal(ibv_close_device(t->other), 0);
 }
 
-/* Objects that rows made, and the process drops with the device. */
+/* Rows leave objects behind, which are freed when the process ends. */
 static int setup(void **state)
 {
 	static struct things t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_fault.c - what a program sees of faults that rules aim at it: each action, and
+/* verbs_fault.c - how a program observes the faults of ROCIN_FAULT: each action, and
  * calls that fail.
  */
 #include <arpa/inet.h>
@@ -10,10 +10,12 @@
 
 enum {
 	LEN = 64,
-	SECONDS = 60, /* for an event */
+	SECONDS = 60, /* longest time to wait for an event */
 };
 
-/* A device with rules; the engine reads them when it is opened. */
+/* Opens a device with fault rules. The engine reads them from the environment when the
+ * device is opened.
+ */
 static struct kit *begin(const char *rules)
 {
 	void *kit;
@@ -44,7 +46,9 @@ static void send_imm(struct kit *k, struct ibv_qp *qp, uint64_t wr_id)
 	kit_post_send(qp, &wr);
 }
 
-/* One SEND from @from to @to, which both complete. @return: the receive's. */
+/* Sends one message from @from to @to and waits for both completions. Returns the
+ * receive's.
+ */
 static struct ibv_wc pass(struct kit *k, struct ibv_qp *from, struct ibv_qp *to)
 {
 	struct ibv_wc wc[2], received = { 0 };
@@ -126,7 +130,8 @@ static void link_goes_down_and_comes_up(void **state)
 
 	(void)state;
 	kit_pair(k, IBV_QPT_RC, qp);
-	pass(k, qp[0], qp[1]); /* sent again when the link is up */
+	/* the message is retransmitted when the link is up again */
+	pass(k, qp[0], qp[1]);
 	expect_event(k, IBV_EVENT_PORT_ERR);
 	expect_event(k, IBV_EVENT_PORT_ACTIVE);
 	kit_destroy_pair(qp);
@@ -204,7 +209,7 @@ static void calls_fail_with_the_errno_of_their_rule(void **state)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	(void)state;
-	kit_pair(k, IBV_QPT_RC, qp); /* 6 times modify_qp */
+	kit_pair(k, IBV_QPT_RC, qp); /* calls modify_qp 6 times */
 	errno = 0;
 	assert_null(ibv_reg_mr(k->pd, k->buf, LEN, 0));
 	assert_int_equal(errno, EDQUOT);
@@ -215,7 +220,7 @@ static void calls_fail_with_the_errno_of_their_rule(void **state)
 	assert_null(ibv_alloc_pd(k->ctx));
 	assert_int_equal(errno, EIO);
 	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_STATE), EBUSY);
-	pass(k, qp[0], qp[1]); /* nothing has changed */
+	pass(k, qp[0], qp[1]); /* the QPs still work */
 	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_STATE), 0);
 	kit_destroy_pair(qp);
 	end(k);
@@ -246,7 +251,9 @@ static void posts_fail_without_being_posted(void **state)
 	end(k);
 }
 
-/* While there is a rule about calls, whether they fail by it or by themselves. */
+/* With a rule about calls, errno is set both if the rule makes the call fail and if the
+ * call fails by itself.
+ */
 static void calls_that_answer_an_errno_set_it_too(void **state)
 {
 	struct kit *k = begin("fail=EBUSY call=modify_qp nth=7; fail=ENOMEM "
@@ -258,7 +265,7 @@ static void calls_that_answer_an_errno_set_it_too(void **state)
 	struct ibv_qp *qp[2];
 
 	(void)state;
-	kit_pair(k, IBV_QPT_RC, qp); /* 6 times modify_qp */
+	kit_pair(k, IBV_QPT_RC, qp); /* calls modify_qp 6 times */
 	errno = 0;
 	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_STATE), EBUSY);
 	assert_int_equal(errno, EBUSY);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_mr_ex.c - verbs about memory that releases of libibverbs later than the installed
- * one may have: DMA handles, registration by attributes, device memory as a descriptor.
+/* test_mr_ex.c - memory verbs that libibverbs may have in releases after the installed
+ * one: DMA handles, registration by attributes, export of device memory as a descriptor.
  *
- * They are called as the library calls the plugin.
+ * The tests call the provider's functions as libibverbs would.
  */
 #include "tests/provider/kit/virtual_verbs_kit.h"
 
@@ -58,7 +58,7 @@ static struct ibv_mr *reg(struct rnp_abi_mr_attr attr)
 		attr.length = LEN;
 	errno = 0;
 	mr = rnp_reg_mr_ex(pd, &attr);
-	if (mr) { /* as libibverbs does */
+	if (mr) { /* libibverbs sets these fields */
 		mr->context = pd->context;
 		mr->pd = pd;
 	}
@@ -79,11 +79,13 @@ static void hints_are_checked(void **state)
 		uint8_t ph, type;
 		int err;
 	} wrong[] = {
-		{ 0, cpu, 0, 0, EINVAL },	    /* no processing hint */
-		{ RNP_DMAH_PH, cpu, 4, 0, EINVAL }, /* has two bits */
-		{ RNP_DMAH_PH | RNP_DMAH_CPU_ID, cpu, 0, 0, EINVAL }, /* half a tag */
+		/* the mask selects no processing hint */
+		{ 0, cpu, 0, 0, EINVAL },
+		{ RNP_DMAH_PH, cpu, 4, 0, EINVAL }, /* the hint has only two bits */
+		{ RNP_DMAH_PH | RNP_DMAH_CPU_ID, cpu, 0, 0, EINVAL }, /* no memory type */
 		{ RNP_DMAH_PH | RNP_DMAH_MEM_TYPE, cpu, 0, 0, EINVAL },
-		{ all_hints, cpu, 0, 2, EINVAL }, /* volatile and persistent */
+		/* both volatile and persistent memory */
+		{ all_hints, cpu, 0, 2, EINVAL },
 		{ all_hints, 0xffff, 3, 0, EPERM },
 		{ all_hints | 8, cpu, 0, 0, EOPNOTSUPP },
 	};
@@ -117,7 +119,7 @@ static void handle_serves_while_regions_have_it(void **state)
 	assert_int_equal(rnp_dealloc_dmah(dmah), EBUSY);
 	dereg(b);
 	assert_int_equal(rnp_dealloc_dmah(dmah), 0);
-	/* It is gone. */
+	/* The handle was destroyed. */
 	assert_null(reg(attr));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(rnp_dealloc_dmah(dmah), ENOENT);
@@ -191,8 +193,9 @@ static void address_is_the_iova_unless_one_is_given(void **state)
 }
 
 /* ------------------------------------------------------ device memory as a descriptor */
-/* What the program copies to the device memory is in the file, and a region of the file
- * is a region of that memory; it begins at the first byte, whatever the alignment.
+/* A file exports device memory. What the program copies to the device memory is in the
+ * file, and a region that is registered over the file is in this memory. The file's first
+ * byte is the memory's, whatever the alignment.
  */
 static void exported_device_memory_is_the_same_memory(void **state)
 {
@@ -222,7 +225,8 @@ static void exported_device_memory_is_the_same_memory(void **state)
 						   .fd_offset = LEN,
 						   .iova = LEN });
 		assert_non_null(mr);
-		/* The memory outlives the handle as long as someone has the descriptor.
+		/* The memory exists after the handle is freed, while someone has the
+		 * descriptor.
 		 */
 		assert_int_equal(rnp_free_dm(dm), 0);
 		assert_memory_equal(map + LEN, text, sizeof(text));
@@ -252,8 +256,8 @@ static void speed_is_that_of_the_port(void **state)
 
 	(void)state;
 	assert_int_equal(rnp_query_port(&context()->base, 1, &attr), 0);
-	assert_int_equal(attr.active_width, 2);	 /* 4 lanes */
-	assert_int_equal(attr.active_speed, 32); /* of 25 Gb/s */
+	assert_int_equal(attr.active_width, 2);	 /* value for 4 lanes */
+	assert_int_equal(attr.active_speed, 32); /* value for 25 Gb/s per lane */
 	assert_int_equal(rnp_query_port_speed(&context()->base, 1, &speed), 0);
 	assert_int_equal(speed, 1000);
 	assert_int_equal(rnp_query_port_speed(&context()->base, 2, &speed), EINVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_mr_pages.c - is memory there, and may it be written? */
+/* test_mr_pages.c - the check whether memory is mapped and writable. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ enum {
 
 static size_t page;
 
-/* Eight pages of which the fifth is not there and the seventh may only be read. */
+/* Maps eight pages. The fifth is unmapped, and the seventh is read-only. */
 static int map(void **state)
 {
 	char *mem;
@@ -90,7 +90,7 @@ static void the_way_for_old_kernels_finds_holes_too(void **state)
 
 static void a_question_about_pages_brings_none(void **state)
 {
-	const size_t many = 3000; /* more than are asked for at a time */
+	const size_t many = 3000; /* more pages than one system call checks */
 	unsigned char *there = malloc(many);
 	char *mem = map_apart(many * page, PROT_READ | PROT_WRITE);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_dm.c - memory on the NIC: allocation, copies, regions, what messages do with it.
+/* verbs_dm.c - device memory: allocation, copies, regions, and messages to and from it.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@ enum {
 	RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 		 IBV_ACCESS_ZERO_BASED,
-	LEN = 16384, /* several packets */
-	FIRST = 100, /* of a region in the middle */
+	LEN = 16384, /* several packets long */
+	FIRST = 100, /* offset of a region inside the device memory */
 };
 
 static struct ibv_dm *alloc(struct ibv_context *ctx, size_t len)
@@ -87,7 +87,7 @@ static void contexts_share_it(void **state)
 
 	refuse_alloc(k->ctx, ENOMEM, (struct ibv_alloc_dm_attr){ .length = 1 });
 	assert_int_equal(ibv_free_dm(dm), 0);
-	/* What a closed context has left belongs to the device again. */
+	/* Closing a context frees the device memory that it still had. */
 	dm = alloc(other, most(k->ctx));
 	assert_int_equal(ibv_close_device(other), 0);
 	free(dm);
@@ -129,7 +129,8 @@ static void copies_bring_back_what_they_wrote(void **state)
 	static uint8_t expected[LEN], got[LEN];
 
 	assert_int_equal(ibv_memcpy_from_dm(got, dm, 0, LEN), 0);
-	assert_memory_equal(got, expected, LEN); /* zeros */
+	/* device memory that was not written is zero */
+	assert_memory_equal(got, expected, LEN);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fill(expected + rows[i].offset, rows[i].len, i);
 		assert_int_equal(ibv_memcpy_to_dm(dm, rows[i].offset,
@@ -148,9 +149,9 @@ static void copies_stay_within(void **state)
 		{ 104, 0 },
 		{ 100, 4 },
 		{ UINT64_MAX - 3, 4 },
-		{ 4, SIZE_MAX - 3 }, /* the sum wraps */
+		{ 4, SIZE_MAX - 3 }, /* offset plus length overflows */
 		{ 2, 4 },
-		{ 4, 2 }, /* words of 4 bytes */
+		{ 4, 2 }, /* no multiple of 4, the unit of access */
 	};
 	struct kit *k = *state;
 	struct ibv_dm *dm = alloc(k->ctx, 100);
@@ -257,7 +258,7 @@ static void transfer(struct kit *k, struct ibv_qp *qp, enum ibv_wr_opcode opcode
 		   opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE);
 }
 
-/* What a QP reads after its WRITE is what was written, whatever the knobs. */
+/* A QP that READs after its WRITE gets the written bytes, whatever the PCIe knobs are. */
 static void read_back(struct kit *k, struct ibv_qp *qp, struct side remote,
 		      const uint8_t *expected, uint32_t len)
 {
@@ -281,7 +282,8 @@ static void writes_and_reads_reach_it(void **state)
 	transfer(k, qp[0], IBV_WR_RDMA_WRITE, kit_sge(k, 0, 0, LEN - FIRST),
 		 (struct side){ 0, mr->rkey });
 	read_back(k, qp[0], (struct side){ 0, mr->rkey }, k->buf, LEN - FIRST);
-	/* The completion of the READ says that it is there for everybody. */
+	/* The READ has completed, so that the written bytes are visible to every reader.
+	 */
 	assert_int_equal(ibv_memcpy_from_dm(got, dm, FIRST, LEN - FIRST), 0);
 	assert_memory_equal(got, k->buf, LEN - FIRST);
 	read_back(k, qp[0], (struct side){ 50, mr->rkey }, k->buf + 50, 3000);
@@ -305,13 +307,15 @@ static void it_is_gathered_from_and_scattered_to(void **state)
 	kit_pair(k, IBV_QPT_RC, qp);
 	fill(k->buf, LEN, 11);
 	assert_int_equal(ibv_memcpy_to_dm(dm, 0, k->buf, LEN), 0);
-	/* The copy is posted, and so is the doorbell, which comes behind it. */
+	/* The copy consists of posted writes, and the doorbell is a posted write behind
+	 * them. So the NIC has the bytes when it sees the doorbell.
+	 */
 	kit_post_recv(k, qp[1], 2, to);
 	kit_post_send(qp[0], &wr);
 	kit_expect(k->cq, 2, IBV_WC_RECV);
 	assert_int_equal(ibv_memcpy_from_dm(got, dm, LEN, LEN), 0);
 	assert_memory_equal(got, k->buf, LEN);
-	/* Bytes that a READ brings back go there too. */
+	/* A READ can deliver its bytes to device memory too. */
 	fill(k->buf, LEN, 12);
 	transfer(k, qp[0], IBV_WR_RDMA_READ, from,
 		 (struct side){ (uintptr_t)k->buf, k->mr->rkey });
@@ -375,7 +379,7 @@ static void atomics_work_in_it(void **state)
 	end(dm, mr);
 }
 
-/* A WRITE that the region does not allow; the QP ends in ERROR. */
+/* A WRITE that the region does not allow fails, and the QP enters the error state. */
 static void denied(struct kit *k, struct side remote, uint32_t len)
 {
 	struct ibv_qp *qp[2];
@@ -410,8 +414,8 @@ static void rights_and_bounds_hold(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-/* A flag on the NIC behind data in host memory: who sees the flag sees the data, since
- * the answer to the read has pushed it.
+/* A WRITE to host memory, and behind it a flag in device memory. A program that reads the
+ * flag sees the data, because the answer to its read pushes the data ahead of itself.
  */
 static void a_flag_in_it_comes_behind_data(void **state)
 {
@@ -423,7 +427,7 @@ static void a_flag_in_it_comes_behind_data(void **state)
 	struct ibv_dm *dm = alloc(k->ctx, 8);
 	struct ibv_mr *mr = reg(k, dm, 0, 8);
 	const char *knobs = getenv("ROCIN_PCIE");
-	/* Data that waits in a queue which the answer does not pass. */
+	/* With these knobs the data may wait in a queue that the answer does not push. */
 	const bool is_any = knobs && (!strncmp(knobs, "adversarial", 11) ||
 				      strstr(knobs, "nic.queues=perqp"));
 	uint64_t *word = (uint64_t *)(void *)k->buf;

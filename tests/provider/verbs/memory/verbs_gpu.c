@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_gpu.c - simulated GPU memory as a verbs program uses it: registered by its BAR
- * address or by descriptor, read, written, freed too early.
+/* verbs_gpu.c - simulated GPU memory in a verbs program: it is registered by its BAR
+ * address or by a descriptor, read, written, and freed too early.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ static void fill(struct kit *k, unsigned salt)
 		k->buf[i] = (uint8_t)(i * 5 + salt);
 }
 
-/* @opcode between the first half of the kit's buffer and @addr. */
+/* Performs @opcode between the first half of the kit's buffer and @addr. */
 static struct ibv_wc run(struct kit *k, struct ibv_qp *qp, enum ibv_wr_opcode opcode,
 			 uint64_t addr, uint32_t rkey)
 {
@@ -46,7 +46,9 @@ static struct ibv_wc run(struct kit *k, struct ibv_qp *qp, enum ibv_wr_opcode op
 	return kit_wait(k->cq);
 }
 
-/* WRITE, READ it back (which is behind it), compare; then what the CPU sees. */
+/* WRITEs bytes and READs them back, which is ordered behind the WRITE. Compares them,
+ * also with what the CPU sees in the BAR.
+ */
 static void write_and_check(struct kit *k, struct ibv_qp *qp, uint64_t addr,
 			    uint32_t rkey, const uint8_t *bar)
 {
@@ -57,7 +59,9 @@ static void write_and_check(struct kit *k, struct ibv_qp *qp, uint64_t addr,
 			 IBV_WC_SUCCESS);
 	assert_int_equal(run(k, qp, IBV_WR_RDMA_READ, addr, rkey).status, IBV_WC_SUCCESS);
 	assert_memory_equal(k->buf + KIT_HALF, k->buf, LEN);
-	/* The READ's data has landed in host memory, so the WRITE's has in the GPU. */
+	/* The READ's data is in host memory, so the data of the WRITE before it is in GPU
+	 * memory.
+	 */
 	assert_memory_equal(bar, k->buf, LEN);
 }
 
@@ -120,7 +124,9 @@ static void refused(void **state)
 	assert_int_equal(rn_gpu_free(hidden.dev), 0);
 }
 
-/* An MR over freed memory: errors of the peers, as for memory that was unmapped. */
+/* An MR whose GPU memory was freed: peers get the same errors as with unmapped host
+ * memory.
+ */
 static void freed_under_a_registration(void **state)
 {
 	struct kit *k = *state;
@@ -144,7 +150,9 @@ static void freed_under_a_registration(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-/* Registered, written to a file and touched while writes to the GPU are on their way. */
+/* While WRITEs to the GPU arrive, other pages of its BAR are registered, and the BAR is
+ * written to a file, read from a file and touched.
+ */
 static void used_while_writes_arrive(void **state)
 {
 	struct kit *k = *state;
@@ -179,7 +187,7 @@ struct sum {
 	uint64_t bytes;
 };
 
-/* Plain loads of device memory, as a kernel does them. */
+/* Loads of device memory, as a kernel performs them. */
 static void add_up(void *arg)
 {
 	struct sum *s = arg;
@@ -188,7 +196,9 @@ static void add_up(void *arg)
 		s->bytes += s->dev[i];
 }
 
-/* G5, G4: READ what was written, then launch; the kernel sees all of it. */
+/* Rules G4 and G5: after a READ of the written bytes, a kernel that is launched sees all
+ * of them.
+ */
 static void kernel_after_a_read(void **state)
 {
 	struct kit *k = *state;

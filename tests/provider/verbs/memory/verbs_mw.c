@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_mw.c - memory windows of both types, invalidation and null regions, as a program
- * has them.
+/* verbs_mw.c - memory windows of both types, invalidation, and null regions, used by a
+ * program.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +20,9 @@ enum {
 };
 static const int peer = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-/* Side 1 owns a region that only windows open; side 0 reaches it through them. */
+/* Side 1 has a region without remote access. Side 0 accesses it through memory windows
+ * only.
+ */
 struct mw {
 	struct kit *k;
 	struct ibv_qp *qp[2];
@@ -101,7 +103,7 @@ static struct ibv_send_wr bind_wr(const struct mw *t, struct ibv_mw *mw, uint8_t
 	};
 }
 
-/* Returns the key. */
+/* Binds a type 2 window. Returns its new R_Key. */
 static uint32_t bind_2(const struct mw *t, struct ibv_mw *mw, uint8_t key)
 {
 	struct ibv_send_wr wr = bind_wr(t, mw, key);
@@ -124,7 +126,9 @@ static void post_write(const struct mw *t, uint32_t key, uint64_t va, uint32_t l
 	kit_post_send(t->qp[0], &wr);
 }
 
-/* The receive says when the bytes are there. */
+/* A WRITE through the key succeeds. The receive of its immediate shows that the bytes
+ * have arrived.
+ */
 static void expect_open(const struct mw *t, uint32_t key, uint32_t offset, uint32_t len)
 {
 	post_write(t, key, (uintptr_t)t->mem + offset, len);
@@ -132,7 +136,7 @@ static void expect_open(const struct mw *t, uint32_t key, uint32_t offset, uint3
 	assert_memory_equal(t->mem + offset, t->k->buf, len);
 }
 
-/* Both queue pairs are in ERR afterwards. */
+/* A WRITE through the key fails. Both QPs are in the error state afterwards. */
 static void expect_shut(const struct mw *t, uint32_t key, uint32_t offset, uint32_t len)
 {
 	bool refused = false;
@@ -295,7 +299,7 @@ static void a_bind_that_breaks_a_rule_says_so(void **state)
 	assert_int_equal(one->rkey, key);
 	kit_expect_none(t->k->cq);
 
-	/* What only the device can know ends in a completion. */
+	/* Errors that only the device can detect are reported in a completion. */
 	wr = bind_wr(t, two, 1);
 	wr.bind_mw.bind_info.length++;
 	kit_post_send(t->qp[1], &wr);
@@ -389,7 +393,9 @@ static void a_null_mr_gives_zeros_and_takes_anything(void **state)
 
 	assert_non_null(null);
 	sge = (struct ibv_sge){ .length = 64, .lkey = null->lkey };
-	/* 64 zeros and 64 bytes leave; the 128 are cut the other way round. */
+	/* The message is 64 zeros and then 64 bytes. The receive stores its first half in
+	 * the buffer, and the null region drops the second half.
+	 */
 	out[0] = sge;
 	out[1] = kit_sge(t->k, 0, 0, 64);
 	in[0] = kit_sge(t->k, 1, 0, 64);

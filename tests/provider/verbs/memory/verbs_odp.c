@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_odp.c - on-demand paging, explicit and implicit, and advice about it. */
+/* verbs_odp.c - on-demand paging with explicit and implicit regions, and ibv_advise_mr().
+ */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@ enum {
 	RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	ODP = RIGHTS | IBV_ACCESS_ON_DEMAND,
-	LEN = 64, /* bytes of a message */
+	LEN = 64, /* length of a message */
 	PAGES = 4,
 };
 
@@ -45,7 +46,7 @@ static struct ibv_mr *reg(struct kit *k, void *addr, size_t len, unsigned access
 	return mr;
 }
 
-/* One request of LEN (or 8) bytes from local to remote memory or back. */
+/* One request of LEN bytes (atomics: 8) between local and remote memory. */
 struct move {
 	enum ibv_wr_opcode op;
 	void *local;
@@ -92,7 +93,7 @@ static enum ibv_wc_status read_from(struct kit *k, struct ibv_qp *qp, void *from
 				   mr->rkey });
 }
 
-/* WRITE a pattern there and READ it back. */
+/* WRITEs a pattern to @mem and READs it back. */
 static void round_trip(struct kit *k, struct ibv_qp *qp, void *mem,
 		       const struct ibv_mr *mr, uint8_t byte)
 {
@@ -116,7 +117,8 @@ static void the_device_says_what_can_be_paged(void **state)
 	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &attr), 0);
 	assert_int_equal(odp->general_caps, IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
 	assert_int_equal(odp->per_transport_caps.rc_odp_caps & rc, rc);
-	/* IBV_ODP_SUPPORT_FLUSH and ..._ATOMIC_WRITE, which newer headers have */
+	/* IBV_ODP_SUPPORT_FLUSH and IBV_ODP_SUPPORT_ATOMIC_WRITE, which this header lacks
+	 */
 	assert_int_equal(odp->per_transport_caps.rc_odp_caps >> 6, 3);
 	assert_int_equal(odp->per_transport_caps.uc_odp_caps & IBV_ODP_SUPPORT_WRITE,
 			 IBV_ODP_SUPPORT_WRITE);
@@ -143,7 +145,9 @@ static void memory_may_come_after_its_registration(void **state)
 	kit_destroy_pair(qp);
 }
 
-/* What is registered is the range: that holds without on-demand paging, too. */
+/* A region is a range of addresses: other memory may be mapped there later. In rocin this
+ * holds for regions without on-demand paging, too.
+ */
 static void memory_may_go_and_come_again(void **state)
 {
 	const unsigned access[] = { ODP, RIGHTS };
@@ -199,7 +203,7 @@ static void huge_pages_can_be_registered(void **state)
 	struct ibv_qp *qp[2];
 
 	if (mem == MAP_FAILED)
-		skip(); /* none are reserved */
+		skip(); /* no huge pages are reserved */
 	kit_pair(k, IBV_QPT_RC, qp);
 	for (unsigned i = 0; i < 2; i++) {
 		struct ibv_mr *mr = reg(k, mem, len, access[i]);
@@ -227,7 +231,7 @@ static void an_implicit_region_opens_the_whole_address_space(void **state)
 	round_trip(k, qp[0], of_the_program, mr, 0x61);
 	round_trip(k, qp[0], heap, mr, 0x62);
 	round_trip(k, qp[0], late, mr, 0x63);
-	/* As a local key, too. */
+	/* An implicit region's key is also an L_Key. */
 	assert_int_equal(
 		move(k, qp[0],
 		     (struct move){ IBV_WR_RDMA_READ, heap, mr->lkey, late, mr->rkey }),
@@ -240,7 +244,7 @@ static void an_implicit_region_opens_the_whole_address_space(void **state)
 			 IBV_WC_SUCCESS);
 	assert_true(of_the_program[0] == sum);
 	assert_true(heap[0] == sum + 5);
-	/* What is not mapped is not there. */
+	/* Accesses to unmapped memory fail. */
 	unmap_pages(late);
 	assert_int_equal(read_from(k, qp[0], late, mr), IBV_WC_REM_ACCESS_ERR);
 	kit_destroy_pair(qp);
@@ -378,7 +382,7 @@ static void wrong_advice_is_refused(void **state)
 	sge = (struct ibv_sge){ good.addr - 1, 10, mr->lkey };
 	assert_int_equal(advise(k->pd, fetch, 0, sge), EFAULT);
 	sge = good;
-	sge.lkey = k->mr->lkey; /* not on demand */
+	sge.lkey = k->mr->lkey; /* this region does not page on demand */
 	assert_int_equal(advise(k->pd, fetch, 0, sge), ENOENT);
 	sge.lkey = mr->lkey + 1;
 	assert_int_equal(advise(k->pd, fetch, 0, sge), ENOENT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_pcie.c - what a program sees of the PCIe layer: nothing of it when it is off,
- * answers that agree with the knobs, memory behind descriptors.
+/* verbs_pcie.c - what a program observes of the PCIe model: nothing while it is off,
+ * queries that agree with the knobs, and memory that is registered by descriptor.
  */
 #include <fcntl.h>
 #include <link.h>
@@ -156,7 +156,9 @@ static void a_descriptor_is_registered_from_an_offset(void **state)
 	assert_non_null(mr);
 	assert_int_equal(count_mappings(), 1);
 	write_to(k, qp[0], mr, iova + 50);
-	/* A WRITE's completion does not promise it; deregistration does. */
+	/* The completion of a WRITE does not promise that its bytes are in the memory;
+	 * deregistration does.
+	 */
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(count_mappings(), 0);
 	assert_int_equal(pread(fd, got, sizeof(got), (off_t)PAGE + 150), sizeof(got));
@@ -195,7 +197,7 @@ static void what_cannot_be_registered_is_refused(void **state)
 	refuse(k, EINVAL, (struct request){ PAGE + 1, PAGE, 1, fd, RIGHTS });
 	refuse(k, EINVAL,
 	       (struct request){ UINT64_MAX - PAGE + 1, 2 * PAGE, 0, fd, RIGHTS });
-	/* Another offset in the page. */
+	/* The address and the offset in the file differ in their offset in the page. */
 	refuse(k, EINVAL, (struct request){ 100, 10, 101, fd, RIGHTS });
 	refuse(k, EINVAL,
 	       (struct request){ 0, PAGE, 0, fd, RIGHTS | IBV_ACCESS_MW_BIND });
@@ -240,7 +242,7 @@ static void send_and_receive(struct kit *k, struct ibv_qp *qp[2])
 	kit_post_send(qp[0], &wr);
 }
 
-/* Lets the device work for a moment, but takes no completion. */
+/* Polls an empty CQ, so that the device makes progress but no completion is taken. */
 static void drive(struct ibv_cq *empty, unsigned polls)
 {
 	struct ibv_wc wc;

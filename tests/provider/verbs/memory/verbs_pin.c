@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_pin.c - the limit on pinned memory (ROCIN_PIN), as ib_umem_get() enforces it. */
+/* verbs_pin.c - the limit on pinned memory (ROCIN_PIN), which works like that of
+ * ib_umem_get() in the kernel.
+ */
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -12,12 +14,12 @@
 #include "tests/provider/kit/verbs_kit.h"
 
 enum {
-	PAGES = 16, /* the limit in most tests */
+	PAGES = 16, /* number of pages that most tests may pin */
 	RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 };
 
 static size_t page;
-static uint8_t *memory; /* twice as many pages */
+static uint8_t *memory; /* 2 * PAGES pages */
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;
 
@@ -30,8 +32,7 @@ static void set_limit(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
 }
 
-/* Takes CAP_IPC_LOCK away or gives it back. Returns false if the process may not have it.
- */
+/* Adds or removes CAP_IPC_LOCK. Returns false if the process may not have it. */
 static bool set_ipc_lock(bool on)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -94,7 +95,7 @@ static void gives(struct ibv_mr *mr)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-/* Exactly @n pages are free. */
+/* Exactly @n pages can still be pinned. */
 static void has_free(size_t n)
 {
 	refuses(0, (n + 1) * page, ENOMEM);
@@ -128,11 +129,11 @@ static void whole_pages_count_each_time(void **state)
 
 	(void)state;
 	mr[0] = takes(0, 1);
-	mr[1] = takes(0, 1); /* the same page again */
+	mr[1] = takes(0, 1); /* a page that is already pinned counts again */
 	has_free(PAGES - 2);
-	mr[2] = takes(page - 1, 2); /* two bytes in two pages */
+	mr[2] = takes(page - 1, 2); /* two bytes, in two pages */
 	has_free(PAGES - 4);
-	mr[3] = takes(1, 0); /* the page of its address */
+	mr[3] = takes(1, 0); /* length 0 counts the page of its address */
 	has_free(PAGES - 5);
 	for (unsigned i = 0; i < 4; i++)
 		gives(mr[i]);
@@ -178,7 +179,7 @@ static void regions_that_page_on_demand_pin_nothing(void **state)
 	(void)state;
 	assert_non_null(mr);
 	has_free(PAGES);
-	/* Without the flag it would pin. */
+	/* Without the flag IBV_ACCESS_ON_DEMAND the region would have to be pinned. */
 	assert_int_equal(
 		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS),
 		IBV_REREG_MR_ERR_CMD);
@@ -219,7 +220,9 @@ static void rereg_pins_the_new_pages_before_it_gives_the_old_back(void **state)
 	has_free(PAGES);
 }
 
-/* Of a region with a window that is known when its new pages have been pinned. */
+/* ibv_rereg_mr() of a region with a bound window fails, but only after it has pinned the
+ * new pages.
+ */
 static void rereg_that_fails_at_last_gives_its_pages_back(void **state)
 {
 	struct kit k = { .ctx = ctx, .pd = pd };
@@ -330,7 +333,7 @@ static void the_limit_of_the_setting_goes_before_that_of_the_process(void **stat
 
 	snprintf(setting, sizeof(setting), "limit:%zu", 3 * page);
 	open_with(setting, PAGES * page);
-	set_ipc_lock(true); /* does not matter */
+	set_ipc_lock(true); /* has no effect on a limit of ROCIN_PIN */
 	has_free(3);
 	close_all(state);
 }
@@ -340,17 +343,19 @@ static void who_may_lock_anything_is_not_limited(void **state)
 	(void)state;
 	if (!set_ipc_lock(true) || access("/proc/self/ns/user", F_OK))
 		skip();
-	/* Root of another user namespace is limited. */
+	/* Root in a user namespace has the capability there only, so it is limited. */
 	if (!reg(0, 2 * PAGES * page))
 		assert_int_equal(errno, ENOMEM);
 	set_ipc_lock(false);
-	/* What was pinned without a limit counts. */
+	/* Pages that were pinned while there was no limit count too. */
 	refuses(0, 1, ENOMEM);
 }
 
 static void closing_a_device_gives_back_what_is_left(void **state)
 {
-	/* Nobody can destroy these any more; they stay reachable, so they are no leak. */
+	/* After the context is closed the test cannot destroy these objects. They stay
+	 * reachable, so that the leak checker does not report them.
+	 */
 	static struct ibv_pd *its;
 	static struct ibv_mr *mr;
 	static struct ibv_cq *cq;
@@ -371,7 +376,7 @@ static void in_child(struct ibv_mr *mr, struct ibv_cq *cq)
 {
 	struct ibv_context *own;
 
-	/* The parent has pinned their memory, and this process has not. */
+	/* The parent has pinned this memory. The child's count does not contain it. */
 	gives(mr);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 	own = kit_open_device();
@@ -407,11 +412,11 @@ static uint64_t now(void)
 
 static void registration_takes_the_time_of_its_pages(void **state)
 {
-	const uint64_t cost = 1000000; /* ns a page */
+	const uint64_t cost = 1000000; /* ns per page */
 	uint64_t begun;
 	struct ibv_mr *mr, *on_demand;
 
-	open_with("cost:1000000", page); /* without a limit */
+	open_with("cost:1000000", page); /* there is no limit */
 	begun = now();
 	mr = takes(0, PAGES * page);
 	assert_true(now() - begun >= PAGES * cost);
@@ -421,8 +426,8 @@ static void registration_takes_the_time_of_its_pages(void **state)
 			 0);
 	assert_true(now() - begun >= 2 * cost);
 	gives(mr);
-	/* A region that pages on demand waits for none: of some tries one at least takes
-	 * less than its pages would.
+	/* A region with on-demand paging is registered without this delay. At least one
+	 * of several tries must take less time than the pinning of its pages would.
 	 */
 	for (unsigned i = 0;; i++) {
 		begun = now();
@@ -438,7 +443,8 @@ static void registration_takes_the_time_of_its_pages(void **state)
 	close_all(state);
 }
 
-/* Its pages are pinned by the driver of the GPU. */
+/* The driver of the GPU pins GPU memory, so this memory does not count for the process.
+ */
 static void memory_of_a_gpu_does_not_count(void **state)
 {
 	struct ibv_mr *mr[3];
@@ -446,7 +452,9 @@ static void memory_of_a_gpu_does_not_count(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		mr[i] = takes(0, PAGES * page);
-	/* Only a device that has it knows whose memory it is. */
+	/* Only a device with that GPU knows that the memory is the GPU's. Without it the
+	 * memory counts.
+	 */
 	refuses(0, (PAGES + 1) * page, ENOMEM);
 	assert_int_equal(ibv_rereg_mr(mr[0], IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 				      memory, PAGES * page, 0),
@@ -478,7 +486,7 @@ int main(void)
 		cmocka_unit_test(registration_takes_the_time_of_its_pages),
 		LIMITED(closing_a_device_gives_back_what_is_left),
 		LIMITED(a_child_begins_with_nothing_pinned),
-		/* the last: it may leave memory pinned */
+		/* the last test, because it may leave memory pinned */
 		cmocka_unit_test_setup(who_may_lock_anything_is_not_limited,
 				       open_limited),
 	};

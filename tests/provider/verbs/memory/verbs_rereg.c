@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_rereg.c - what can be registered, and registering again while requests use it. */
+/* verbs_rereg.c - what can be registered, and ibv_rereg_mr() while requests use the
+ * region.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -10,9 +12,9 @@
 enum {
 	RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
-	LEN = 64,	/* bytes of a short message */
-	PACKET = 1024,	/* bytes: no MTU here is smaller */
-	LONG = 8 << 10, /* bytes of a message of several packets */
+	LEN = 64,	/* length of a short message in bytes */
+	PACKET = 1024,	/* in bytes: no MTU in these tests is smaller */
+	LONG = 8 << 10, /* length of a message of several packets */
 	ROUNDS = 400,
 	TRANSLATION = IBV_REREG_MR_CHANGE_TRANSLATION,
 	DOMAIN = IBV_REREG_MR_CHANGE_PD,
@@ -71,10 +73,13 @@ static void what_cannot_be_is_refused(void **state)
 		{ at, 0, at, 0 },
 		{ at, SIZE_MAX, at, 0 },
 		{ at, SIZE_MAX - at + 1, at, 0 },
-		{ at, SIZE_MAX - at - 1, at, 0 }, /* the last page */
-		{ at, LEN, at + 1, 0 },		  /* another offset in the page */
+		/* ends in the last page of the address space */
+		{ at, SIZE_MAX - at - 1, at, 0 },
+		/* iova and address have different offsets in the page */
+		{ at, LEN, at + 1, 0 },
 		{ at + 1, LEN, 0, 0 },
-		{ at, LEN, UINT64_MAX - page + 1, 0 }, /* wraps as peers name it */
+		/* the range of iova wraps around */
+		{ at, LEN, UINT64_MAX - page + 1, 0 },
 		{ at, LEN, at, IBV_ACCESS_REMOTE_WRITE },
 		{ at, LEN, at, IBV_ACCESS_REMOTE_ATOMIC },
 		{ at, LEN, at, 1u << 15 },
@@ -89,7 +94,7 @@ static void what_cannot_be_is_refused(void **state)
 		if (errno != EINVAL)
 			fail_msg("region %u: errno %d", i, errno);
 	}
-	/* Optional flags are for those who know them. */
+	/* Unknown flags in the optional range are ignored. */
 	assert_int_equal(
 		ibv_dereg_mr(reg(k, k->buf, LEN, IBV_ACCESS_RELAXED_ORDERING | 1u << 29)),
 		0);
@@ -112,13 +117,13 @@ static void an_io_address_stays_through_changes(void **state)
 		memset(k->buf, (int)(0x11 + i), LEN);
 		assert_int_equal(write_to(k, qp[0], mr, iovas[i] + LEN), IBV_WC_SUCCESS);
 		assert_true(is_all(place + LEN, LEN, (uint8_t)(0x11 + i)));
-		/* What the flags do not name may be rubbish. */
+		/* Arguments that the flags do not select may be invalid. */
 		assert_int_equal(
 			ibv_rereg_mr(mr, ACCESS, (struct ibv_pd *)1, NULL, 0, RIGHTS), 0);
 		memset(k->buf, (int)(0x21 + i), LEN);
 		assert_int_equal(write_to(k, qp[0], mr, iovas[i] + LEN), IBV_WC_SUCCESS);
 		assert_true(is_all(place + LEN, LEN, (uint8_t)(0x21 + i)));
-		/* A new place is named by its address. */
+		/* With a new translation, iova is the new address. */
 		assert_int_equal(
 			ibv_rereg_mr(mr, TRANSLATION, NULL, place + page, LEN, 0), 0);
 		assert_int_equal(write_to(k, qp[0], mr, (uintptr_t)place + page),
@@ -217,12 +222,14 @@ static void a_whole_address_space_can_lose_its_rights(void **state)
 }
 
 /* ------------------------------------------------------------------------- in flight */
-/* The main thread changes the region until the other has made its rounds. */
+/* The main thread changes the region until the thread that posts requests has done its
+ * rounds.
+ */
 struct race {
 	struct kit *k;
 	struct ibv_qp *qp[2];
 	struct ibv_mr *mr;
-	uint64_t remote; /* as the key names it */
+	uint64_t remote; /* address in the region, as the R_Key names it */
 	uint8_t *side[2];
 	enum ibv_wc_status status;
 	atomic_bool started, done;
@@ -242,7 +249,9 @@ static void end(struct race *r, pthread_t thread)
 	kit_destroy_pair(r->qp);
 }
 
-/* Several at once: each begins when the one before it has its answer from memory. */
+/* Several atomics are posted at once. Each is performed after the response of the one
+ * before it.
+ */
 static enum ibv_wc_status add_atomically(struct race *r)
 {
 	enum {
@@ -269,7 +278,9 @@ static enum ibv_wc_status add_atomically(struct race *r)
 	return status;
 }
 
-/* READ, WRITE, atomics, SEND; the region is remote, and the receiver's in the end. */
+/* One round of READ, WRITE, atomics and SEND. The region is the remote memory, and in the
+ * end the receive buffer.
+ */
 static enum ibv_wc_status one_round(struct race *r, unsigned i)
 {
 	struct ibv_sge to = { r->remote, LEN, r->mr->lkey };
@@ -304,7 +315,9 @@ static void *make_rounds(void *arg)
 	return NULL;
 }
 
-/* Old and new region both hold what the requests touch. */
+/* The region before and after each change contains the addresses that the requests
+ * access, so that all requests succeed.
+ */
 static void requests_do_not_notice_a_change_around_them(void **state)
 {
 	struct kit *k = *state;
@@ -318,7 +331,8 @@ static void requests_do_not_notice_a_change_around_them(void **state)
 	r.mr = reg(k, place, LONG + LEN, RIGHTS);
 	start(&r, &thread, make_rounds);
 	for (unsigned i = 0; !atomic_load(&r.done); i++) {
-		int flags = 1 + (int)(i % 7); /* each combination */
+		/* each combination of the three flags in turn */
+		int flags = 1 + (int)(i % 7);
 		bool small = i % 2;
 		int access = i % 5 ? RIGHTS : RIGHTS | IBV_ACCESS_RELAXED_ORDERING;
 
@@ -351,7 +365,9 @@ static void *read_packets(void *arg)
 	return NULL;
 }
 
-/* Address 0 is in one memory or the other. */
+/* Address 0 of the region is translated to one or the other memory in turn. Each packet
+ * must be in one of them as a whole.
+ */
 static void a_packet_is_of_one_region(void **state)
 {
 	struct kit *k = *state;
@@ -372,7 +388,7 @@ static void a_packet_is_of_one_region(void **state)
 	assert_int_equal(ibv_dereg_mr(r.mr), 0);
 }
 
-/* WRITEs a number that grows, until one is refused. */
+/* WRITEs a number that grows, until a WRITE fails. */
 static void *count_up(void *arg)
 {
 	struct race *r = arg;
@@ -389,7 +405,9 @@ static void *count_up(void *arg)
 	return NULL;
 }
 
-/* In whichever of the three ways it goes: nothing is written after the verb returned. */
+/* The region is changed in one of three ways. After ibv_rereg_mr() has returned, the old
+ * memory is no longer written.
+ */
 static void what_is_taken_away_is_not_written_any_more(void **state)
 {
 	struct kit *k = *state;

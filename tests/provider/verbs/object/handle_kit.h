@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* handle_kit.h - one object of each kind that verbs has, for tests that misuse them. */
+/* handle_kit.h - one object of each kind that verbs have, for tests that misuse them. */
 #ifndef RN_HANDLE_KIT_H
 #define RN_HANDLE_KIT_H
 
 #include "tests/provider/kit/verbs_kit.h"
 
-/* A kind of object: how it is made and destroyed, and where its struct has the handle. */
+/* A kind of object: the functions that make and destroy it, and the offset of its handle.
+ */
 struct subject {
 	const char *name;
 	void *(*make)(struct kit *k);
 	int (*destroy)(void *object);
-	size_t size; /* bytes of the public struct */
-	int handle;  /* offset of the handle, or -1: the struct has none */
+	size_t size; /* size of its public struct */
+	int handle;  /* offset of the handle in the struct; -1: it has none */
 };
 
 static inline void *made(void *object, const char *what)
