@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_verbs_virtual.c - verbs whose outcome depends on who runs when: events,
- * acknowledgements, attributes of queue pairs. In virtual time.
+/* test_verbs_virtual.c - verbs whose result depends on the order in which threads run:
+ * events, ACKs, and attributes of queue pairs. They run in virtual time.
  */
 #include "tests/provider/kit/virtual_verbs_kit.h"
 
@@ -34,7 +34,7 @@ static bool event_waits(const struct vverbs_device *d)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* The program reads a record as libibverbs does, and acknowledges it. */
+/* Reads one event record from the channel, as libibverbs does, and acknowledges it. */
 static void take_event(struct vverbs_device *d)
 {
 	uint64_t record;
@@ -62,7 +62,9 @@ static void receive_that_is_flushed_at_once_raises_an_event(void **state)
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* Whoever arms a CQ polls it then: an event for what that finds would be one too many. */
+/* After arming a CQ a program polls it. So a completion that this poll finds needs no
+ * event.
+ */
 static void what_has_come_before_arming_raises_no_event(void **state)
 {
 	struct vverbs_device *d = &vverbs_devices[1];
@@ -77,14 +79,14 @@ static void what_has_come_before_arming_raises_no_event(void **state)
 	assert_int_equal(rnp_poll_cq(d->cq, 1, &wc), 1);
 	assert_int_equal(wc.wr_id, 7);
 	assert_false(event_waits(d));
-	/* It is still armed for the next. */
+	/* The CQ is still armed for the next completion. */
 	post_recv(d->qp);
 	post_send(vverbs_devices[0].qp);
 	virtual_run(RN_MSEC(10));
 	take_event(d);
 }
 
-/* Its event found the channel full, and there is room now. */
+/* The CQ's event found the channel full. Now the channel has room. */
 static void arming_writes_a_pending_event(void **state)
 {
 	struct vverbs_device *d = &vverbs_devices[0];
@@ -103,7 +105,7 @@ static void arming_writes_a_pending_event(void **state)
 	vverbs_to_state(d->qp, IBV_QPS_ERR);
 	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
 	post_recv(d->qp);
-	/* It is pending once, however often it finds the channel full. */
+	/* The event is pending only once, however often the channel is full. */
 	assert_int_equal(rnp_req_notify_cq(d->cq, 0), 0);
 	assert_int_equal(LIST_FIRST(&d->ctx.channels)->pending, 1);
 	while (read(fd, &record, sizeof(record)) == sizeof(record))
@@ -129,7 +131,7 @@ static unsigned polls_for_the_sockets(unsigned n)
 	return polls;
 }
 
-/* Nobody waits for its event any more. */
+/* A destroyed CQ must not stay armed, because nobody waits for its events. */
 static void cq_that_is_destroyed_is_not_armed(void **state)
 {
 	struct vverbs_device *d = &vverbs_devices[0];
@@ -143,8 +145,8 @@ static void cq_that_is_destroyed_is_not_armed(void **state)
 	assert_int_equal(polls_for_the_sockets(0), polls);
 }
 
-/* ... nor polled, by those that look at rings alone either: while a program polls others,
- * a poll of this one still fails.
+/* A poll of a destroyed CQ fails even while short polls are allowed, which only look at
+ * rings.
  */
 static void cq_that_is_destroyed_is_not_polled(void **state)
 {
@@ -157,7 +159,9 @@ static void cq_that_is_destroyed_is_not_polled(void **state)
 	assert_non_null(cq);
 	assert_int_equal(rnp_poll_cq(cq, 1, &wc), 0);
 	assert_int_equal(rnp_destroy_cq(cq), 0);
-	/* As after a full poll that found rings to look at, and nothing in them. */
+	/* The state after a full poll: the short polls have rings to look at, and the
+	 * rings are empty.
+	 */
 	front->watch.end = front->watch.ring;
 	atomic_store(&front->short_polls, 2);
 	assert_int_equal(rnp_poll_cq(d->cq, 1, &wc), 0);
@@ -219,7 +223,7 @@ static void both_paths_must_carry_the_path_mtu(void **state)
 	vverbs_parts.narrow = vverbs_ends[0].gid;
 	assert_int_equal(rnp_modify_qp(d->qp, &attr, VVERBS_TO_RTR | IBV_QP_ALT_PATH),
 			 EINVAL);
-	/* What is not asked for is not looked at. */
+	/* ibv_modify_qp() checks only the attributes in its mask. */
 	assert_int_equal(rnp_modify_qp(d->qp, &attr, VVERBS_TO_RTR), 0);
 	vverbs_parts.is_narrow = false;
 	attr.qp_state = IBV_QPS_RTS;
@@ -266,7 +270,7 @@ static void data_is_in_order_if_pcie_keeps_it(void **state)
 			fail_msg("row %u: %d", i, in_order[i]);
 }
 
-/* Of a post of @count requests. */
+/* Returns the doorbell record after a post of @count requests. */
 static struct rn_host_bell bell_of(struct ibv_qp *qp, unsigned count)
 {
 	struct ibv_send_wr wr[4], *bad;
@@ -302,7 +306,8 @@ static void a_doorbell_names_the_requests_of_its_post(void **state)
 	assert_int_equal(second.count, 3);
 }
 
-/* Of a post of @count receives, to @srq if there is one. */
+/* Returns the doorbell record after a post of @count receives, to @srq if it is not NULL.
+ */
 static struct rn_host_bell bell_of_receives(struct ibv_qp *qp, struct ibv_srq *srq,
 					    unsigned count)
 {
@@ -387,8 +392,8 @@ static void nobody_polls(struct rn_host_nic *nic, const struct rn_host_cqe *cqe)
 	(void)cqe;
 }
 
-/* The sanitizer closes pages of the program. What the device uses with each packet may
- * not be there: each access would be a trap.
+/* The sanitizer protects pages of the program's buffers. They must not contain memory
+ * that the device accesses for each packet, because each of these accesses would fault.
  */
 static void under_the_sanitizer_a_buffer_has_its_pages_alone(void **state)
 {

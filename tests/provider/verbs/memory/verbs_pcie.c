@@ -227,8 +227,7 @@ static void a_descriptor_that_may_only_be_read_gives_no_right_to_write(void **st
 	close(fd);
 }
 
-/* ------------------------------------------------ objects that go with work on its way
- */
+/* --------------------------------------- objects destroyed while they have work */
 static void send_and_receive(struct kit *k, struct ibv_qp *qp[2])
 {
 	struct ibv_sge local = kit_sge(k, 0, 0, 5000);

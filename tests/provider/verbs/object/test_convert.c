@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_convert.c - what a program says in verbs, in the words of the core, and back. */
+/* test_convert.c - conversion of structs of verbs to those of the core, and back. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -18,7 +18,9 @@
 #include "rocin/netdev.h"
 #include "rocin/queue_pair.h"
 
-/* GID 0 is 127.0.0.1, GID 1 is ::1, the others are unused. */
+/* A device with two addresses: GID 0 is 127.0.0.1, GID 1 is ::1. The other GIDs are
+ * unused.
+ */
 static const struct rn_netdev device = {
 	.gid_count = 2,
 	.gid[0] = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } },
@@ -178,7 +180,7 @@ static void attributes_that_cannot_be_are_refused(void **state)
 			fail_msg("mask 0x%x is accepted", masks[i]);
 }
 
-/* The primary one is no excuse. */
+/* The alternate path is checked even if the primary path is right. */
 static void both_paths_of_a_connection_are_judged(void **state)
 {
 	struct ibv_qp_attr attr = { .ah_attr = ipv4_attr(), .alt_ah_attr = ipv4_attr() };
@@ -187,7 +189,7 @@ static void both_paths_of_a_connection_are_judged(void **state)
 
 	(void)state;
 	assert_int_equal(rnp_qp_attr_from(&device, &attr, mask, &out), 0);
-	attr.alt_ah_attr.grh.sgid_index = 3; /* unused */
+	attr.alt_ah_attr.grh.sgid_index = 3; /* an unused GID index */
 	assert_int_equal(rnp_qp_attr_from(&device, &attr, mask, &out), -EINVAL);
 	attr.ah_attr.grh.sgid_index = 3;
 	assert_int_equal(rnp_qp_attr_from(&device, &attr, mask, &out), -EINVAL);
@@ -301,7 +303,7 @@ static void a_datagram_needs_an_address_of_its_own_domain(void **state)
 	assert_int_equal(rnp_send_wr_from(&wr, &qp, &out), -EINVAL);
 }
 
-/* Its length has 32 bits: a longer one would be another. */
+/* The length of a FLUSH has 32 bits, so that a length of 4 GiB would be truncated. */
 static void a_flush_of_4_gib_is_refused(void **state)
 {
 	struct ibv_sge sge[2] = { { .length = UINT32_MAX }, { .length = 0 } };
@@ -406,7 +408,8 @@ static void access_flags_of_regions_follow_the_rules(void **state)
 		{ IBV_ACCESS_RELAXED_ORDERING, 0 },
 		{ IBV_ACCESS_OPTIONAL_RANGE, 0 },
 		{ IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_ZERO_BASED, 0 },
-		{ 1u << 8 | 1u << 9, 0 }, /* FLUSH_GLOBAL, FLUSH_PERSISTENT */
+		/* IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT */
+		{ 1u << 8 | 1u << 9, 0 },
 		{ 1u << 10, -EINVAL },
 		{ 1u << 31, -EINVAL },
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_event.c - the writing side of an event queue. */
+/* test_event.c - the writing end of an event pipe. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -95,7 +95,7 @@ static void purge_takes_out_one_object_and_keeps_the_order_of_the_others(void **
 static void purge_of_an_empty_pipe_does_not_wait(void **state)
 {
 	struct rnp_event_pipe pipe;
-	int fd = rnp_event_pipe_open(&pipe, LEN); /* blocking for the program */
+	int fd = rnp_event_pipe_open(&pipe, LEN); /* the program's end is blocking */
 
 	(void)state;
 	assert_int_equal(rnp_event_pipe_purge(&pipe, &object_a), 0);
@@ -104,14 +104,16 @@ static void purge_of_an_empty_pipe_does_not_wait(void **state)
 	close(fd);
 }
 
-/* Writes @record until the pipe refuses it. Return: how often. */
+/* Writes @record until the pipe has no room. Returns the number of written records. */
 static unsigned fill(struct rnp_event_pipe *pipe, uint64_t record)
 {
 	unsigned written = 0;
 
 	while (rnp_event_pipe_write(pipe, &record))
 		written++;
-	/* The default is 64 KiB; an unprivileged process gets more unless limited. */
+	/* A new pipe has 64 KiB. The provider asks for more, which an unprivileged
+	 * process gets up to a limit.
+	 */
 	assert_in_range(written, 65536 / LEN, 1 << 20);
 	return written;
 }
@@ -143,7 +145,7 @@ static void an_attached_pipe_is_written_whatever_the_owner_sets(void **state)
 	assert_int_equal(take(fd), name_of(&object_b));
 	assert_empty(fd);
 	rnp_event_pipe_close(&pipe);
-	/* The owner's descriptor is still there. */
+	/* The pipe's close has left the program's descriptor open. */
 	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
 	close(fd);
 }
@@ -200,9 +202,10 @@ static void no_record_is_lost_or_doubled_between_readers_and_purges(void **state
 	close(r.fd);
 }
 
-static bool no_proc;	      /* is mounted: a pipe cannot be opened again */
-static unsigned signals;      /* that interrupt the next writes */
-static unsigned read_signals; /* and the next reads */
+/* as if /proc were not mounted, so that the pipe cannot be opened a second time */
+static bool no_proc;
+static unsigned signals;      /* number of the next writes that a signal interrupts */
+static unsigned read_signals; /* number of the next reads that a signal interrupts */
 
 static bool answer_syscall(long number, long arg[KIT_SYSCALL_ARGS], long *rc)
 {
@@ -278,7 +281,9 @@ static int unmount_proc(void **state)
 	return 0;
 }
 
-/* The flags are of the description that the program has: it waits, or not, as it said. */
+/* The file description is shared with the program, so that a purge must leave O_NONBLOCK
+ * as the program has set it.
+ */
 static void assert_purged_with_flags_kept(struct rnp_event_pipe *pipe, int fd, int flag)
 {
 	assert_int_equal(fcntl(fd, F_SETFL, flag), 0);
@@ -318,11 +323,13 @@ static void so_does_a_purge_of_an_attached_one(void **state)
 	assert_purged_with_flags_kept(&pipe, fd, 0);
 	assert_purged_with_flags_kept(&pipe, fd, O_NONBLOCK);
 	rnp_event_pipe_close(&pipe);
-	assert_empty(fd); /* the owner's descriptor is still there */
+	assert_empty(fd); /* the program's descriptor is still open */
 	close(fd);
 }
 
-/* The program may make what we write to wait as well; a record more is refused. */
+/* Without a second description the provider writes to one that the program may make
+ * blocking. It must refuse a record for which the pipe has no room, and not wait.
+ */
 static void a_full_shared_pipe_refuses_without_waiting(void **state)
 {
 	struct rnp_event_pipe pipe;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_handle.c - the table of a context's objects, and the memory of objects. */
+/* test_handle.c - the table of a context's objects, and the reuse of their memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -39,12 +39,14 @@ static bool is_found(const struct rnp_context *ctx, const void *object)
 	return found;
 }
 
-/* Many more than there are buckets at first, which then leave in another order. */
+/* Many more objects than the table has buckets at first. They are removed in another
+ * order than they were added.
+ */
 static void a_table_grows_with_its_objects(void **state)
 {
 	enum {
 		COUNT = 5000,
-		STEP = 7 /* no divisor of COUNT */
+		STEP = 7 /* does not divide COUNT */
 	};
 	static void *object[COUNT];
 	struct rnp_context ctx = { 0 };
@@ -54,7 +56,9 @@ static void a_table_grows_with_its_objects(void **state)
 	for (uint32_t i = 0; i < COUNT; i++)
 		object[i] = new_named(&ctx, i);
 	assert_int_equal(ctx.handles.count, COUNT);
-	/* Chains stay short, and no more memory is used than they need. */
+	/* The table has grown with the objects, so that its chains are short, but it is
+	 * not larger than necessary.
+	 */
 	assert_in_range(ctx.handles.room, COUNT / 2, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++)
 		assert_true(is_found(&ctx, object[i]));
@@ -107,14 +111,15 @@ static void what_is_found_is_what_was_asked_for(void **state)
 	end(&ctx, mw);
 }
 
-/* As when a context is closed whose file others share. */
+/* Happens when a context is closed while another context uses the same file. */
 static void an_object_moves_to_another_context(void **state)
 {
 	struct rnp_context from = { 0 }, to = { 0 };
 	struct rnp_mw *mw = new_named(&from, 5), *gone = new_named(&from, 6);
 
 	(void)state;
-	mw->base.handle = 7; /* by the program; that is no new name */
+	/* a program that changes the field does not rename the object */
+	mw->base.handle = 7;
 	rnp_handle_move(&from, &to, RNP_KIND_MW, mw);
 	assert_false(is_found(&to, mw));
 	mw->base.handle = 5;
@@ -147,8 +152,9 @@ static void without_a_table_a_mark_decides(void **state)
 	assert_false(is_found(&ctx, mw));
 }
 
-/* The oldest first, and not while it is among the last RNP_QUARANTINE. This test comes
- * first, when none is there.
+/* The object that was destroyed first is reused first, and not while it is among the last
+ * RNP_QUARANTINE destroyed ones. This must be the first test, because it expects an empty
+ * quarantine.
  */
 static void destroyed_objects_are_reused_in_order(void **state)
 {
@@ -160,7 +166,7 @@ static void destroyed_objects_are_reused_in_order(void **state)
 
 	(void)state;
 #ifdef __SANITIZE_ADDRESS__
-	skip(); /* it decides what is reused */
+	skip(); /* the sanitizer's allocator decides which memory is reused */
 #endif
 	for (unsigned i = 0; i < RNP_QUARANTINE + MORE; i++)
 		object[i] = new_named(&ctx, 1);
@@ -184,8 +190,8 @@ static void what_nobody_knows_is_freed_at_once(void **state)
 	};
 
 	(void)state;
-	/* None of these stays behind; the leak checker of the address sanitizer would not
-	 * tell, but the quarantine would give them out again.
+	/* Objects that never had a handle must not enter the quarantine. The leak checker
+	 * would not notice it if they did, but they would be reused below.
 	 */
 	for (unsigned i = 0; i < TIMES; i++)
 		rnp_object_free(RNP_KIND_TD, rnp_object_new(RNP_KIND_TD, NULL));
@@ -200,7 +206,7 @@ static void what_nobody_knows_is_freed_at_once(void **state)
 static struct {
 	unsigned count;
 	const void *last;
-	uint32_t number; /* handle of @last at that time */
+	uint32_t number; /* handle of @last when it was scrubbed */
 } scrubbed;
 
 static void note_scrub(void *object)
@@ -212,8 +218,8 @@ static void note_scrub(void *object)
 	scrubbed.number = ah->base.handle;
 }
 
-/* What an object has kept beyond its destruction is freed when its memory is used again:
- * once, and while the object is as it was.
+/* Resources that an object keeps after its destruction are freed before its memory is
+ * reused. This happens once, while the object still has its old contents.
  */
 static void what_an_object_has_kept_is_freed_before_its_reuse(void **state)
 {

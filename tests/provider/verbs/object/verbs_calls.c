@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_calls.c - every call on the same objects by several threads at once.
+/* verbs_calls.c - several threads perform every call on the same objects at once.
  *
- * Each thread goes through the calls in an order of its own. Under ThreadSanitizer this
- * shows what is not guarded; everywhere, that no call fails for the presence of another
- * and that every request completes once.
+ * Each thread performs the calls in an order of its own. Under ThreadSanitizer this test
+ * shows unguarded accesses. Without it the test shows that no call fails because of
+ * another one, and that each request completes once.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -212,7 +212,7 @@ static void *call_all(void *arg)
 	const unsigned count = sizeof(calls) / sizeof(calls[0]);
 	struct worker *w = arg;
 
-	/* Strides that have no divisor in common with 18 come by every call. */
+	/* A stride that has no common divisor with 18 reaches every call. */
 	for (unsigned i = 0; i < ROUNDS * count; i++)
 		calls[(w->start + i * w->stride) % count](w->s);
 	return NULL;

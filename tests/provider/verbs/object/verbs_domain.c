@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_domain.c - parent domains, the program's allocators, thread domains. */
+/* verbs_domain.c - parent domains, allocators of the program, and thread domains. */
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/provider/kit/verbs_kit.h"
 
-/* Resource types, rocin(7). */
+/* Resource types, see rocin(7). */
 enum {
 	RES_QP = 1,
 	RES_CQ = 2,
@@ -19,11 +19,12 @@ enum mode {
 	REFUSE,
 	MISALIGN,
 	CALL_A_VERB,
-	USED,	/* what was freed last, as it was left */
-	MAPPED, /* nobody can touch it when it is free */
+	USED, /* gives the memory that was freed last, with its contents */
+	/* maps the memory, and unmaps it when it is freed: later accesses fault */
+	MAPPED,
 };
 
-/* What the allocator was asked for. */
+/* What the allocator was asked for last, and how often. */
 struct asked {
 	struct ibv_pd *pd;
 	enum mode mode;
@@ -63,7 +64,7 @@ static void *on_alloc(struct ibv_pd *pd, void *pd_context, size_t size, size_t a
 		assert_int_equal(ibv_query_device(pd->context, &attr), 0);
 	a->room = aligned_alloc(4096, (size + 4096 + 4095) / 4096 * 4096);
 	assert_non_null(a->room);
-	memset(a->room, 0xee, size + 8); /* also what is not zeroed will do */
+	memset(a->room, 0xee, size + 8); /* the provider must not rely on zeroed memory */
 	return a->room + (a->mode == MISALIGN ? 4 : 0);
 }
 
@@ -103,7 +104,7 @@ static struct ibv_pd *parent_of(struct ibv_pd *pd, struct ibv_td *td, struct ask
 	return parent;
 }
 
-/* One after the other on this PD. */
+/* Creates a QP on @pd. The domain's @asked has room for one at a time. */
 static struct ibv_qp *qp_on(struct kit *k, struct ibv_pd *pd)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = k->cq,
@@ -124,7 +125,7 @@ static struct ibv_cq_ex *cq_on(struct kit *k, struct ibv_pd *pd)
 	return ibv_create_cq_ex(k->ctx, &attr);
 }
 
-/* A WRITE from qp[0] to memory that @mr opens on the other side. */
+/* WRITEs from qp[0] to the memory of @mr at the other end. */
 static void write_through(struct kit *k, struct ibv_qp *qp, const struct ibv_mr *mr,
 			  uint8_t byte)
 {
@@ -143,7 +144,9 @@ static void write_through(struct kit *k, struct ibv_qp *qp, const struct ibv_mr 
 	kit_expect(k->cq, byte, IBV_WC_RDMA_WRITE);
 }
 
-/* A READ on the same path settles what the WRITE left on its way. */
+/* READs what write_through() wrote. The READ follows the WRITE on the same path, so that
+ * the written bytes have arrived.
+ */
 static void expect_written(struct kit *k, struct ibv_qp *qp, const struct ibv_mr *mr,
 			   uint8_t byte)
 {
@@ -186,7 +189,9 @@ static void a_parent_domain_is_as_good_as_its_pd(void **state)
 	assert_ptr_equal(qp[1]->pd, parent);
 	for (unsigned i = 0; i < 2; i++)
 		kit_to_rts(k, qp[i], qp[1 - i]->qp_num);
-	/* The region of the parent domain through QPs of both, each way. */
+	/* Both a QP of the parent domain and one of its PD can access a region of the
+	 * parent domain.
+	 */
 	write_through(k, qp[0], mr, 11);
 	expect_written(k, qp[0], mr, 11);
 	write_through(k, qp[1], k->mr, 12);
@@ -281,7 +286,7 @@ static void the_allocator_gives_the_memory_of_queues(void **state)
 		kit_to_rts(k, qp[i], qp[1 - i]->qp_num);
 	write_through(k, qp[0], k->mr, 21);
 	write_through(k, qp[1], k->mr, 22);
-	/* Regions need none. */
+	/* The allocator is not called for regions. */
 	mr = ibv_reg_mr(parent, k->buf, 64, 0);
 	assert_non_null(mr);
 	assert_int_equal(a.allocs, 1);
@@ -368,7 +373,7 @@ static void a_resized_queue_asks_again(void **state)
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 }
 
-/* As many receives of a QP on @cq, flushed. */
+/* Posts @count receives to a QP on @cq and flushes them. */
 static void flush_into(struct kit *k, struct ibv_cq_ex *cq, unsigned count)
 {
 	struct kit on = *k;
@@ -392,7 +397,9 @@ static void flush_into(struct kit *k, struct ibv_cq_ex *cq, unsigned count)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-/* The completions of the queue that it was before are none of the next one. */
+/* The memory still contains the completions of the earlier queue, which must not appear
+ * in the new one.
+ */
 static void memory_may_be_given_again_as_it_was_left(void **state)
 {
 	struct kit *k = *state;
@@ -413,7 +420,9 @@ static void memory_may_be_given_again_as_it_was_left(void **state)
 	free(a.used);
 }
 
-/* Its request is on its way to nobody: it has posted last, and is not acknowledged. */
+/* The destroyed QP has an unacknowledged request to a QP that does not exist, and it is
+ * the QP that has posted last, which the engine remembers.
+ */
 static void memory_that_was_given_back_is_touched_no_more(void **state)
 {
 	struct kit *k = *state;
@@ -526,7 +535,7 @@ static void wrong_attributes_are_refused(void **state)
 	errno = 0;
 	assert_null(ibv_alloc_td(k->ctx, &td_attr));
 	assert_int_equal(errno, EINVAL);
-	/* A CQ wants a parent domain, no other. */
+	/* The field parent_domain accepts no plain PD. */
 	errno = 0;
 	assert_null(cq_on(k, k->pd));
 	assert_int_equal(errno, EINVAL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_handles.c - objects of every kind that are destroyed twice, in a context that is
- * not theirs, with another handle, by a copy of their struct, in a child, by two threads
+/* verbs_handles.c - wrong destruction of objects of every kind: twice, in another
+ * context, with another handle, by a copy of the struct, in a child, and by two threads
  * at once.
  *
- * What comes of verbs that use such objects is in verbs_handles_use.c.
+ * verbs_handles_use.c tests verbs that use such objects.
  */
 #include <pthread.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 #include "handle_kit.h"
 
-/* The destruction of @s must fail with ENOENT, or succeed if @err is 0. */
+/* Destroys @object. Must return @err, which is 0 or ENOENT. */
 static void expect_end(const struct subject *s, void *object, int err)
 {
 	int rc;
@@ -62,7 +62,7 @@ static void no_two_objects_share_a_handle(void **state)
 		const struct subject *s = &subjects[i];
 		void *a, *b;
 
-		/* A parent domain is another name of its domain. */
+		/* A parent domain has the handle of its PD. */
 		if (s->handle < 0 || s->make == make_parent)
 			continue;
 		a = s->make(*state);
@@ -73,7 +73,7 @@ static void no_two_objects_share_a_handle(void **state)
 	}
 }
 
-/* Memory that looks like an object, and is none. */
+/* A copy of an object's struct is not an object. */
 static void a_copy_of_the_struct_is_no_object(void **state)
 {
 	for (unsigned i = 0; i < SUBJECTS; i++) {
@@ -96,7 +96,7 @@ static void an_object_of_another_context_is_not_there(void **state)
 	for (unsigned i = 0; i < SUBJECTS; i++) {
 		const struct subject *s = &subjects[i];
 		void *object = s->make(*state);
-		/* Each public struct begins with the context. */
+		/* The first member of each public struct is the context. */
 		struct ibv_context **context = object, *own = *context;
 
 		*context = ctx;
@@ -153,7 +153,9 @@ static int destroy_in_child(struct kit *k, void *object[SUBJECTS])
 	return 0;
 }
 
-/* A child has its own copies of the structs, and the device is its parent's. */
+/* A child process has copies of the structs, but the device belongs to its parent.
+ * Destroying a copy succeeds once.
+ */
 static void a_child_frees_its_copies_once(void **state)
 {
 	void *object[SUBJECTS];
@@ -171,7 +173,7 @@ static void a_child_frees_its_copies_once(void **state)
 		expect_end(&subjects[i], object[i], 0);
 }
 
-/* As is the order in many programs' ends, not by intention. */
+/* Many programs close the context before they destroy its objects, by mistake. */
 static void objects_outlive_their_context(void **state)
 {
 	const struct kit *first = *state;
@@ -217,10 +219,14 @@ static void many_contexts_come_and_go(void **state)
 }
 
 /* --------------------------------------------------------------------------- memory */
-/* Of the address sanitizer, under which the memory is its own. */
+/* Function of the address sanitizer; NULL without it. Under the sanitizer its allocator
+ * decides about reuse.
+ */
 void __lsan_disable(void) __attribute__((weak));
 
-/* A struct is not reused while it is fresh in the program's mind, but it is reused. */
+/* The memory of a destroyed object is reused, but only after many other objects were
+ * made.
+ */
 static void memory_of_objects_is_reused_late(void **state)
 {
 	enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_handles_use.c - what each verb says of an object that was destroyed, and posts
- * and polls while another thread destroys their queue.
+/* verbs_handles_use.c - verbs that use a destroyed object, and posts and polls while
+ * another thread destroys the queue.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,9 @@
 #include "handle_kit.h"
 #include "tests/provider/kit/raw_kit.h"
 
-/* The object in question was destroyed, or belongs to another context. */
+/* The call must fail with EINVAL: it uses an object that was destroyed or belongs to
+ * another context.
+ */
 #define REFUSED(call)                            \
 	do {                                     \
 		errno = 0;                       \
@@ -47,7 +49,7 @@ static void refuse_groups_and_rules(struct ibv_qp *qp)
 
 	REFUSED(ibv_attach_mcast(qp, &group, 0));
 	REFUSED(ibv_detach_mcast(qp, &group, 0));
-	qp->qp_type = IBV_QPT_RAW_PACKET; /* the only type with rules */
+	qp->qp_type = IBV_QPT_RAW_PACKET; /* flow rules need this type of QP */
 	REFUSED_NULL(ibv_create_flow(qp, &rule));
 }
 
@@ -78,11 +80,13 @@ static void a_destroyed_queue_pair(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* Some of its memory may be that of another one. */
+/* A post to a destroyed QP must not reach a later one, which may have a part of its
+ * memory.
+ */
 static void a_post_to_a_destroyed_queue_pair_is_none_to_the_next(void **state)
 {
 	enum {
-		TIMES = 16 /* not so many that the next one is at its address */
+		TIMES = 16 /* so few that no later QP has the struct of the first */
 	};
 	struct kit *k = *state;
 	struct ibv_qp *first = kit_create_qp(k, IBV_QPT_UD);
@@ -119,7 +123,7 @@ static void requests_that_are_built_in_a_destroyed_queue_pair(void **state)
 		REFUSED(ibv_wr_complete(ex));
 	}
 	assert_int_equal(ibv_destroy_ah(ah), 0);
-	/* Destroyed between start and complete. */
+	/* The QP is destroyed between ibv_wr_start() and ibv_wr_complete(). */
 	qp = make_qp_ex(k);
 	ex = ibv_qp_to_qp_ex(qp);
 	ibv_wr_start(ex);
@@ -158,7 +162,7 @@ static void *qp_in(struct ibv_pd *pd, struct ibv_cq *send, struct ibv_cq *recv,
 	return ibv_create_qp(pd, &attr);
 }
 
-/* All that a domain is for. */
+/* All calls that take a PD fail with a destroyed one. */
 static void refuse_domain(struct kit *k, struct ibv_pd *pd)
 {
 	struct ibv_parent_domain_init_attr parent = { .pd = pd };
@@ -255,7 +259,7 @@ static void a_destroyed_window(void **state)
 	struct ibv_qp *qp[2];
 
 	kit_pair(k, IBV_QPT_RC, qp);
-	/* The data path does not look at handles. */
+	/* Posting a request does not check handles. */
 	mw->handle++;
 	qp[0]->handle++;
 	assert_int_equal(ibv_bind_mw(qp[0], mw, &bind), 0);
@@ -286,7 +290,7 @@ static void a_destroyed_address_handle(void **state)
 	wr.wr.ud.ah = ah;
 	wr.wr.ud.remote_qpn = qp[1]->qp_num;
 	wr.wr.ud.remote_qkey = KIT_QKEY;
-	ah->handle++; /* of no interest to the data path */
+	ah->handle++; /* posting a request does not check it */
 	kit_post_send(qp[0], &wr);
 	kit_expect(k->cq, 0, IBV_WC_SEND);
 	ah->handle--;
@@ -372,7 +376,7 @@ static void what_was_polled_does_not_come_again(void **state)
 	assert_int_equal(ibv_poll_cq(mine.cq, 1, &wc), -EINVAL);
 }
 
-/* The thread that reads the queue destroys it, and reads on. */
+/* A thread destroys the queue that it is reading, and reads on. */
 static void a_completion_queue_that_is_being_read(void **state)
 {
 	enum {
@@ -397,7 +401,7 @@ static void a_completion_queue_that_is_being_read(void **state)
 	while (ibv_next_poll(ex) == 0)
 		;
 	ibv_end_poll(ex);
-	/* Its memory is used again, after all. */
+	/* Many later queues, one of which reuses the memory. */
 	for (unsigned i = 0; i < LATER; i++)
 		assert_int_equal(ibv_destroy_cq(make_cq(k)), 0);
 }
@@ -500,8 +504,8 @@ static void destroyed_work_queues(void **state)
 	REFUSED_NULL(ibv_create_rwq_ind_table(k->ctx, &attr));
 }
 
-/* A work queue has a queue pair that the program does not see, and whose memory may be
- * that of another one.
+/* A work queue contains an internal queue pair. A post to the destroyed work queue must
+ * not reach a later QP, which may have that memory.
  */
 static void a_post_to_a_destroyed_work_queue_is_none_to_a_queue_pair(void **state)
 {
@@ -535,7 +539,9 @@ static void destroyed_counters(void **state)
 	REFUSED(ibv_read_counters(counters, &value, 1, 0));
 }
 
-/* Rules want a raw packet queue pair, and that CAP_NET_RAW. */
+/* Flow rules need a raw packet QP, which needs CAP_NET_RAW. Without it only the counters
+ * are tested.
+ */
 static void destroyed_flow_rules(void **state)
 {
 	struct kit *k = *state;
@@ -600,7 +606,8 @@ static void handles_of_imports(void **state)
 	ibv_unimport_dm(copy);
 }
 
-/* The memory is there, but this name of it is not any more. */
+/* The device memory exists, but the imported object was ended, so copies through it fail.
+ */
 static void memory_is_not_copied_by_an_import_that_has_ended(void **state)
 {
 	struct kit *k = *state;
@@ -618,7 +625,8 @@ static void memory_is_not_copied_by_an_import_that_has_ended(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-/* The file of its context is open once more, so the region is moved to the other context.
+/* Another context uses the same file. So closing the region's context moves the region to
+ * the other one.
  */
 static void a_region_outlives_its_context(void **state)
 {
@@ -638,8 +646,8 @@ static void a_region_outlives_its_context(void **state)
 	assert_int_equal(ibv_close_device(other), 0);
 }
 
-/* libibverbs sends requests to the descriptor of the context of an object, whose number
- * may be that of any file by then.
+/* libibverbs sends requests for an object to the descriptor of its context. After the
+ * close the number of that descriptor may belong to any file.
  */
 static void a_closed_context_has_no_descriptors(void **state)
 {
@@ -711,7 +719,7 @@ static void destroyed_while_in_use(void **state)
 		while (atomic_load(&poster.rounds) < 10 ||
 		       atomic_load(&poller.rounds) < 10)
 			sched_yield();
-		if (i % 2) /* with completions under way */
+		if (i % 2) /* completions arrive during the destruction */
 			kit_to_state(poster.qp, IBV_QPS_ERR);
 		assert_int_equal(ibv_destroy_qp(poster.qp), 0);
 		assert_int_equal(ibv_destroy_cq(poller.cq), 0);

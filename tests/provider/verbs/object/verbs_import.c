@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_import.c - contexts by a copy of their descriptor, objects by their handles. */
+/* verbs_import.c - importing contexts by a copy of their descriptor, and objects by their
+ * handles.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,7 +14,7 @@ enum {
 	LEN = 64,
 	RIGHTS =
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-	NOBODY = 0xfffff0, /* a handle of no object */
+	NOBODY = 0xfffff0, /* a handle that no object has */
 };
 
 static struct ibv_context *import_of(const struct ibv_context *ctx)
@@ -27,7 +29,7 @@ static struct ibv_context *import_of(const struct ibv_context *ctx)
 	return imported;
 }
 
-/* A kit on an import of the context, the PD and the region of @k. */
+/* Returns a kit that imports the context, the PD and the region of @k. */
 static struct kit import_kit(const struct kit *k)
 {
 	struct kit i = *k;
@@ -66,7 +68,7 @@ static enum ibv_wc_status rdma(struct kit *k, struct ibv_qp *qp, enum ibv_wr_opc
 	return kit_wait(k->cq).status;
 }
 
-/* WRITE with the keys of @k->mr and READ back. */
+/* WRITEs with the keys of @k->mr, and READs back. */
 static void round_trip(struct kit *k, struct ibv_qp *qp, uint8_t byte)
 {
 	uint64_t remote = (uintptr_t)k->buf + KIT_HALF;
@@ -91,7 +93,7 @@ static void an_imported_context_is_of_the_same_device(void **state)
 	struct ibv_device_attr a, b;
 	union ibv_gid gid;
 
-	/* Of the file that they share. */
+	/* Flags of the file description, which both contexts share. */
 	assert_int_equal(fcntl(k->ctx->cmd_fd, F_GETFL), flags);
 	second = import_of(first);
 	assert_int_equal(fcntl(k->ctx->cmd_fd, F_GETFL), flags);
@@ -119,7 +121,9 @@ static void what_is_no_open_context_is_not_imported(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-/* Its engine is in the parent, and nobody else can drive it. */
+/* The device's engine runs in the parent process, so that a child cannot import the
+ * context.
+ */
 static void another_process_cannot_import(void **state)
 {
 	struct kit *k = *state;
@@ -146,7 +150,7 @@ static void an_imported_context_has_events_of_its_own(void **state)
 	struct ibv_qp *qp[2];
 
 	kit_pair(&i, IBV_QPT_RC, qp);
-	/* No such key: the responder's QP goes to ERR. */
+	/* No region has this key, so the responder's QP moves to the error state. */
 	assert_int_equal(rdma(&i, qp[0], IBV_WR_RDMA_WRITE, kit_sge(&i, 0, 0, 8),
 			      (uintptr_t)k->buf, 0xabcdef),
 			 IBV_WC_REM_ACCESS_ERR);
@@ -184,7 +188,9 @@ static void imported_objects_work_as_the_first(void **state)
 	close_kit(&i);
 }
 
-/* Python's bindings unimport a PD before they destroy what was made on it. */
+/* The Python bindings unimport a PD before they destroy the objects that were made with
+ * it.
+ */
 static void objects_survive_the_handle_that_they_were_made_on(void **state)
 {
 	struct kit *k = *state;
@@ -218,7 +224,7 @@ static void a_handle_of_nothing_is_not_found(void **state)
 	assert_int_equal(errno, ENOENT);
 	assert_null(ibv_import_dm(i, NOBODY));
 	assert_int_equal(errno, ENOENT);
-	/* Handles are those of one open file. */
+	/* A handle is valid only for contexts of the same open file. */
 	assert_null(ibv_import_pd(i, pd->handle));
 	assert_int_equal(errno, ENOENT);
 	assert_null(ibv_import_mr(k->pd, mr->handle));
@@ -250,7 +256,7 @@ static void destroying_through_an_import_destroys_the_object(void **state)
 
 	assert_int_equal(ibv_dealloc_pd(also_pd), EBUSY);
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
-	/* A region stays what it is, seen from here. */
+	/* An imported region cannot be changed. */
 	assert_int_not_equal(
 		ibv_rereg_mr(also_mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), 0);
 	assert_int_equal(ibv_dereg_mr(also_mr), 0);
@@ -371,7 +377,9 @@ static void memory_on_the_device_can_be_imported(void **state)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* As with kernel devices, whose file a child shares. */
+/* A child can allocate device memory with the context that it inherits, as with kernel
+ * devices, whose file it shares.
+ */
 static int alloc_in_child(struct ibv_context *ctx, size_t limit)
 {
 	struct ibv_alloc_dm_attr attr = { .length = limit / 2 + 64 };

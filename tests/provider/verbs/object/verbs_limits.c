@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_limits.c - as many objects as advertised, not one more, and all come back. */
+/* verbs_limits.c - exactly as many objects can be made as the device advertises, and
+ * destroying them makes room again.
+ */
 #include "tests/provider/kit/verbs_kit.h"
 
-/* Of the sanitizers, where they are there: a million regions would take minutes. */
+/* Functions of the sanitizers; NULL without them. A million regions would take minutes
+ * under a sanitizer.
+ */
 void __lsan_disable(void) __attribute__((weak));
 void __tsan_acquire(void *addr) __attribute__((weak));
 
@@ -80,7 +84,7 @@ static int destroy_mr(void *object)
 	return ibv_dereg_mr(object);
 }
 
-/* @there: how many of the kind the fixture has. */
+/* @there: number of objects of this kind that the fixture has. */
 static void expect_limit(struct kit *k, const struct makers *m, int limit, int there)
 {
 	unsigned room = (unsigned)(limit - there);
@@ -94,7 +98,7 @@ static void expect_limit(struct kit *k, const struct makers *m, int limit, int t
 	}
 	assert_null(m->make(k));
 	assert_int_equal(errno, ENOMEM);
-	/* One that goes makes room for one. */
+	/* Destroying one object makes room for one. */
 	assert_int_equal(m->destroy(object[room / 2]), 0);
 	object[room / 2] = m->make(k);
 	assert_non_null(object[room / 2]);
@@ -160,7 +164,9 @@ static void memory_regions(void **state)
 	expect_limit(*state, &m, limits_of(*state).max_mr, 1);
 }
 
-/* Of all contexts of a process together, and what a closed one left is given back. */
+/* The limit applies to the sum of all contexts of a process. Closing a context makes room
+ * for the objects that it had.
+ */
 static void a_limit_is_the_device_s(void **state)
 {
 	enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_objects.c - creating, changing and destroying objects: limits, order, leftovers.
+/* verbs_objects.c - creating, changing and destroying objects: limits, order, and what
+ * they leave behind.
  */
 #include <malloc.h>
 #include <sys/mman.h>
@@ -61,7 +62,9 @@ static void resizing_a_queue_keeps_what_is_in_it(void **state)
 	qp = kit_create_qp(k, IBV_QPT_RC);
 	k->cq = plain;
 	kit_to_init(qp);
-	/* Into the second lap of the ring. */
+	/* Moves the ring's positions forward, so that the waiting entries wrap around its
+	 * end.
+	 */
 	flushed_receives(k, qp, 25);
 	for (unsigned i = 0; i < 25; i++)
 		assert_int_equal(kit_wait(cq).wr_id, i);
@@ -120,7 +123,7 @@ static void queues_beyond_the_limits_are_refused(void **state)
 						 .cap = { 1, 1, 1, 1, 0 },
 						 .qp_type = IBV_QPT_RC };
 
-		/* One after the other: WRs, SGEs, inline. */
+		/* One limit is exceeded at a time. */
 		attr.cap.max_send_wr += i == 0 ? (uint32_t)dev.max_qp_wr : 0;
 		attr.cap.max_recv_wr += i == 1 ? (uint32_t)dev.max_qp_wr : 0;
 		attr.cap.max_send_sge += i == 2 ? (uint32_t)dev.max_sge : 0;
@@ -206,7 +209,9 @@ static void a_list_is_posted_up_to_its_first_bad_request(void **state)
 	kit_destroy_pair(qp);
 }
 
-/* Programs that ask for no inline data use a few bytes all the same. */
+/* Programs that set max_inline_data to 0 use a few inline bytes nevertheless, which fit
+ * into the room of the SGEs.
+ */
 static void inline_data_has_the_room_of_the_sges(void **state)
 {
 	struct kit *k = *state;
@@ -233,7 +238,7 @@ static void inline_data_has_the_room_of_the_sges(void **state)
 	assert_int_equal(attr.cap.max_inline_data, 16);
 	kit_to_init(qp);
 	kit_to_rts(k, qp, qp->qp_num);
-	sge.lkey = 0; /* of no meaning */
+	sge.lkey = 0; /* is ignored for inline data */
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
 	kit_expect(k->cq, 0, IBV_WC_RDMA_WRITE);
 	sge.length = 17;
@@ -316,7 +321,7 @@ static void a_region_registered_again_has_its_new_rights(void **state)
 			 0);
 	assert_ptr_equal(mr->addr, place + 1000);
 	assert_int_equal(write_to(k, qp[0], mr), IBV_WC_SUCCESS);
-	/* A change that cannot be leaves all as it was. */
+	/* A failed change leaves the region as it was. */
 	assert_int_not_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 					  (void *)1, 100, 0),
 			     0);
@@ -329,7 +334,9 @@ static void a_region_registered_again_has_its_new_rights(void **state)
 	assert_int_equal(ibv_dealloc_pd(other), 0);
 }
 
-/* One request from qp[0], which is made for it; what it completes with. */
+/* Posts one request to a new QP that is connected to itself. Returns the status of its
+ * completion.
+ */
 static enum ibv_wc_status run_one(struct kit *k, enum ibv_wr_opcode op,
 				  struct ibv_sge sge, uint64_t remote, uint32_t rkey)
 {
@@ -363,8 +370,8 @@ static enum ibv_wc_status run_one(struct kit *k, enum ibv_wr_opcode op,
 	return status;
 }
 
-/* As a kernel has it: such a region pins the page that its address is in; at the start of
- * one there is none to pin (ib_umem_get()).
+/* As in the kernel (ib_umem_get()), a region of length 0 pins the page that contains its
+ * address, but no page if its address is the start of one.
  */
 static void a_region_of_no_bytes_lies_within_a_page(void **state)
 {
@@ -397,7 +404,7 @@ static void a_region_of_no_bytes_lies_within_a_page(void **state)
 	assert_int_equal(run_one(k, IBV_WR_RDMA_READ, none, at, mr->rkey),
 			 IBV_WC_SUCCESS);
 	assert_int_equal(run_one(k, IBV_WR_SEND, here, 0, 0), IBV_WC_SUCCESS);
-	/* Not a byte, on either side of the address. */
+	/* No byte can be accessed, neither before nor behind the address. */
 	there.length = 1;
 	for (int off = -1; off < 1; off++) {
 		uint64_t byte = at + (uint64_t)off;
@@ -419,8 +426,8 @@ static void a_region_of_no_bytes_lies_within_a_page(void **state)
 	assert_int_equal(munmap(mem, page), 0);
 }
 
-/* From RESET to RTS with @depth READs either way, or less far: the first call of
- * ibv_modify_qp() that fails has to fail with @err.
+/* Brings @qp from RESET towards RTS with @depth READs in each direction. @err: the error
+ * of the first call that fails; 0: none fails.
  */
 static void modify_with_depth(struct kit *k, struct ibv_qp *qp, uint8_t depth, int err)
 {
@@ -448,7 +455,9 @@ static void modify_with_depth(struct kit *k, struct ibv_qp *qp, uint8_t depth, i
 	kit_to_state(qp, IBV_QPS_RESET);
 }
 
-/* Of the sanitizers, where there is one: mallinfo2() knows nothing of theirs. */
+/* Function of the sanitizers; NULL without them. mallinfo2() does not know their
+ * allocators.
+ */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
 static size_t allocated(void)
@@ -458,15 +467,16 @@ static size_t allocated(void)
 		       : mallinfo2().uordblks;
 }
 
-/* Room for READs is made as it is agreed on, and made larger; each time 32 bytes
- * at least.
+/* Memory for READs is allocated when their number is set, and replaced when the number
+ * grows. At least 32 bytes would leak each time.
  */
 static void modifying_gives_back_what_it_takes(void **state)
 {
 	enum {
 		TIMES = 2000,
 		WARM = 100,
-		NOISE = 16 * 1024, /* bytes; others' buffers may come and go */
+		/* in bytes; buffers of other libraries may be allocated meanwhile */
+		NOISE = 16 * 1024,
 	};
 	struct kit *k = *state;
 	struct ibv_device_attr dev;
@@ -518,12 +528,12 @@ static void thousands_of_objects_have_names_of_their_own(void **state)
 		assert_int_equal(ibv_destroy_qp(qp[i]), 0);
 }
 
-/* Of LeakSanitizer, where it is there. */
+/* Functions of LeakSanitizer; NULL without it. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
-/* Close a device without destroying what was made on it: that memory is leaked, as with
- * other providers.
+/* Closes a device without destroying its objects. Their memory leaks, as with other
+ * providers.
  */
 static void leave_objects_behind(struct kit *k)
 {
@@ -592,7 +602,9 @@ static struct ibv_qp *ud_on(struct kit *k, struct ibv_pd *pd)
 	return qp;
 }
 
-/* Both ways of posting look at the domain, not at the handle. */
+/* Both ibv_post_send() and ibv_wr_set_ud_addr() compare the address handle's PD with the
+ * PD of the parent domain, not with the parent domain itself.
+ */
 static void an_address_of_the_pd_serves_its_parent_domains(void **state)
 {
 	struct kit *k = *state;

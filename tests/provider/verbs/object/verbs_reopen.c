@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_reopen.c - a device opened and closed thousands of times leaves nothing behind.
+/* verbs_reopen.c - opening and closing a device thousands of times leaves nothing behind.
  */
 #include <dirent.h>
 #include <malloc.h>
@@ -9,10 +9,14 @@
 
 enum {
 	TIMES = 5000,
-	WARM = 200,	    /* times until caches of all libraries are full */
-	WITH_QP_EVERY = 25, /* rocind, a thread and sockets come and go, too */
+	WARM = 200, /* after so many times the caches of all libraries are full */
+	/* with a QP, the connection to rocind, a thread and sockets are made and closed
+	 * too
+	 */
+	WITH_QP_EVERY = 25,
 	MAPPINGS_MAX = 100,
-	LEAK_MAX = 256 * 1024, /* bytes; one of 64 bytes each time would be more */
+	/* in bytes; a leak of 64 bytes each time would exceed it */
+	LEAK_MAX = 256 * 1024,
 };
 
 static unsigned count_entries(const char *path)
@@ -68,7 +72,7 @@ static void use_and_close(bool with_qp)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* Without another context open, so that the whole device comes and goes. */
+/* No other context is open, so that each close ends the whole device. */
 static void nothing_is_left_of_thousands_of_contexts(void **state)
 {
 	unsigned descriptors = 0, threads = 0, mappings = 0;
@@ -86,7 +90,7 @@ static void nothing_is_left_of_thousands_of_contexts(void **state)
 	}
 	assert_int_equal(count_entries("/proc/self/fd"), descriptors);
 	assert_int_equal(count_entries("/proc/self/task"), threads);
-	/* The C library and sanitizers keep some. */
+	/* Allowance for memory that the C library and sanitizers keep. */
 	assert_in_range(count_mappings(), 0, mappings + MAPPINGS_MAX);
 	assert_in_range(mallinfo2().uordblks, 0, bytes + LEAK_MAX);
 }

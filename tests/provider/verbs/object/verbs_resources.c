@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_resources.c - what `rocin stat --resources` lists of the objects of this process.
- */
+/* verbs_resources.c - what `rocin stat --resources` shows of this process's objects. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -13,7 +12,7 @@ enum {
 	RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 };
 
-static struct ibv_qp *qp; /* without one rocind does not know this process */
+static struct ibv_qp *qp; /* rocind learns of this process only when it has a QP */
 
 static int setup(void **state)
 {
@@ -30,7 +29,7 @@ static int teardown(void **state)
 	return kit_teardown(state);
 }
 
-/* Returns what is listed of @kind. */
+/* Returns the listed objects of @kind. */
 static const char *list(const char *kind)
 {
 	static char text[TEXT_MAX];
@@ -47,7 +46,9 @@ static const char *list(const char *kind)
 	return text;
 }
 
-/* Is this a line of the list, after the device and before the process? */
+/* Returns true if the list has a line with @fields, between the device's name and the
+ * process.
+ */
 static bool is_listed(const struct kit *k, const char *kind, const char *fields)
 {
 	char line[512];
@@ -67,7 +68,7 @@ static unsigned lines(const char *kind)
 	return count;
 }
 
-/* The number behind @name in the only line of @kind that has @with. */
+/* Returns the number behind @name in the line that contains @with. */
 static unsigned long number(const char *kind, const char *with, const char *name)
 {
 	const char *text = list(kind), *line = strstr(text, with), *at;
@@ -110,7 +111,7 @@ static void regions_are_listed_as_they_are_now(void **state)
 	assert_true(is_listed(k, "mr", fields));
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(lines("mr"), 1);
-	/* addresses in requests need not be those of the memory */
+	/* an iova that differs from the address of the memory */
 	mr = ibv_reg_mr_iova(other, k->buf, 64, (uintptr_t)k->buf + (UINT64_C(1) << 40),
 			     RIGHTS);
 	snprintf(fields, sizeof(fields), "iova 0x%" PRIxPTR " mrlen 64",
@@ -231,7 +232,9 @@ static void queue_pairs_are_listed_with_their_domain(void **state)
 
 static void objects_of_a_closed_context_are_gone(void **state)
 {
-	/* Nobody can destroy these any more; they stay reachable, so they are no leak. */
+	/* After the context is closed the test cannot destroy these objects. They stay
+	 * reachable, so that the leak checker does not report them.
+	 */
 	static struct ibv_pd *pd;
 	static struct ibv_cq *cq;
 	static struct ibv_mw *mw;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_apm.c - automatic path migration as a program sees it. The device has one
- * address, so that the other path is the first once more.
+/* verbs_apm.c - automatic path migration, as a program observes it. The device has one
+ * address, so that both paths are the same.
  */
 #include "tests/provider/kit/verbs_kit.h"
 
@@ -68,7 +68,7 @@ static void both_ends_migrate_when_one_is_told_to(void **state)
 	assert_int_equal(rearm(k, qp[0]), 0);
 	assert_int_equal(rearm(k, qp[1]), 0);
 	assert_int_equal(attr_of(qp[0]).path_mig_state, IBV_MIG_REARM);
-	write_word(k, qp[0]); /* the request arms one, its acknowledgement the other */
+	write_word(k, qp[0]); /* the request arms qp[1], and its ACK arms qp[0] */
 	attr = attr_of(qp[0]);
 	assert_int_equal(attr.path_mig_state, IBV_MIG_ARMED);
 	assert_int_equal(attr.alt_port_num, 1);
@@ -100,7 +100,8 @@ static void states_that_cannot_be_asked_for_are_refused(void **state)
 	assert_int_equal(ibv_query_device(k->ctx, &dev), 0);
 	assert_true(dev.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG);
 	kit_pair(k, IBV_QPT_RC, qp);
-	assert_int_equal(set_state(qp[0], IBV_MIG_REARM), EINVAL); /* no path */
+	/* fails: no alternate path is loaded */
+	assert_int_equal(set_state(qp[0], IBV_MIG_REARM), EINVAL);
 	assert_int_equal(set_state(qp[0], IBV_MIG_ARMED), EINVAL);
 	assert_int_equal(set_state(qp[0], (enum ibv_mig_state)3), EINVAL);
 	assert_int_equal(set_state(qp[0], IBV_MIG_MIGRATED), 0);

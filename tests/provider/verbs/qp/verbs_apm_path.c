@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_apm_path.c - a connection that outlives the way it was made over. The device has
- * two addresses, and the route to the first goes: tests/e2e/network/apm.sh runs it.
+/* verbs_apm_path.c - a connection that migrates when its primary path fails. The device
+ * has two addresses, and the program removes the route to the first.
+ * tests/e2e/network/apm.sh runs it.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ static void run(const char *what, const union ibv_gid *gid)
 	char address[INET_ADDRSTRLEN], line[200];
 
 	inet_ntop(AF_INET, gid->raw + 12, address, sizeof(address));
-	/* ip(8) is to see the kernel's devices. */
+	/* Without LD_PRELOAD ip(8) uses the kernel's devices, not rocin's. */
 	assert_true(snprintf(line, sizeof(line),
 			     "env -u LD_PRELOAD ip route %s local %s dev lo table local",
 			     what, address) < (int)sizeof(line));
@@ -90,9 +91,9 @@ static void a_connection_goes_on_by_the_other_address(void **state)
 	kit_pair(k, IBV_QPT_RC, qp);
 	for (unsigned i = 0; i < 2; i++)
 		arm(k, qp[i]);
-	write_half(k, qp[0]); /* both are armed by it */
+	write_half(k, qp[0]); /* arms both ends */
 	run("del", &k->gid);
-	write_half(k, qp[0]); /* when no retry is left */
+	write_half(k, qp[0]); /* the QP migrates when its retries are used up */
 	expect_migration(k, qp);
 	write_half(k, qp[1]);
 	run("add", &k->gid);

@@ -4,7 +4,7 @@
 
 enum {
 	ROUNDS = 200,
-	/* IB_UVERBS_DEVICE_ATOMIC_WRITE; not in the headers of release 44. */
+	/* IB_UVERBS_DEVICE_ATOMIC_WRITE, which the headers of release 44 lack */
 	CAP_BIT = 40,
 };
 
@@ -45,7 +45,9 @@ static void the_device_says_that_it_has_atomic_write(void **state)
 	assert_true(attr.device_cap_flags_ex >> CAP_BIT & 1);
 }
 
-/* Without the bit in send_ops_flags the call is not there, and UD has none. */
+/* Without the flag in send_ops_flags the QP does not have the call. A UD QP cannot have
+ * it.
+ */
 static void atomic_write_is_an_operation_of_rc(void **state)
 {
 	struct kit *k = *state;
@@ -66,7 +68,7 @@ static void atomic_write_is_an_operation_of_rc(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-/* The bytes are taken at the call; no inline room is asked for. */
+/* The call copies its 8 bytes, though the QP has no room for inline data. */
 static void ibv_wr_atomic_write_writes_words_in_order(void **state)
 {
 	struct kit *k = *state;
@@ -118,7 +120,7 @@ static void post_send_takes_atomic_writes_of_8_bytes(void **state)
 	kit_post_recv(k, qp[1], 2, kit_sge(k, 1, 64, 8));
 	kit_post_send(qp[0], &wr);
 	kit_expect(k->cq, 1, IBV_WC_ATOMIC_WRITE);
-	/* A SEND behind it says when it is there. */
+	/* The completion of a SEND behind it shows that the word was written. */
 	wr.opcode = IBV_WR_SEND;
 	wr.send_flags = 0;
 	kit_post_send(qp[0], &wr);

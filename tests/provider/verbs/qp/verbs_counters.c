@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs_counters.c - counters of flow rules.
  *
- * Wants an interface as verbs_raw.c does.
+ * Needs an interface as verbs_raw.c does.
  */
 #include "tests/provider/kit/raw_kit.h"
 

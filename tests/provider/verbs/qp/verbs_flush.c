@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_flush.c - FLUSH: what was written before it is where it belongs at its
- * completion.
+/* verbs_flush.c - FLUSH: when it completes, the bytes of earlier WRITEs are visible or
+ * persistent.
  *
- * The headers of release 44 have no names for it, and ibv_wr_flush() has no place in
- * their struct ibv_qp_ex: the numbers are of release 45, posting is by ibv_post_send().
+ * The headers of release 44 have no names for FLUSH, and their struct ibv_qp_ex has no
+ * member wr_flush. So this file defines the numbers of release 45, and posts with
+ * ibv_post_send().
  */
 #include <arpa/inet.h>
 
@@ -33,7 +34,7 @@ struct flush {
 	uint8_t *mem;
 };
 
-/* By default a queue pair lets nobody flush. */
+/* Allows the peer to flush. A QP does not allow it by default. */
 static void allow(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
@@ -101,7 +102,7 @@ static void the_device_says_that_it_flushes(void **state)
 	assert_true(attr.device_cap_flags_ex >> CAP_PERSISTENT_BIT & 1);
 }
 
-/* Its completion, not that of the WRITE, is what the requester may build on. */
+/* The requester may rely on the completion of the FLUSH, but not on that of the WRITE. */
 static void flush_makes_earlier_writes_visible(void **state)
 {
 	static const struct {
@@ -146,7 +147,8 @@ static void a_flush_needs_its_right(void **state)
 	wr.imm_data = htonl(GLOBAL | 2 << 8);
 	assert_int_equal(ibv_post_send(f->qp[0], &wr, &bad), EINVAL);
 	wr.imm_data = htonl(GLOBAL);
-	wr.wr.rdma.rkey = f->k->mr->rkey; /* all rights but this */
+	/* a key of a region that allows everything except FLUSH */
+	wr.wr.rdma.rkey = f->k->mr->rkey;
 	wr.wr.rdma.remote_addr = (uintptr_t)f->k->buf;
 	kit_post_send(f->qp[0], &wr);
 	assert_int_equal(kit_wait(f->k->cq).status, IBV_WC_REM_ACCESS_ERR);
@@ -158,11 +160,13 @@ static void a_queue_pair_that_allows_no_flush_refuses_it(void **state)
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = flush_wr(f, &sge, GLOBAL, RANGE);
 
-	kit_post_send(f->qp[1], &wr); /* of the other way nobody has allowed it */
+	kit_post_send(f->qp[1], &wr); /* qp[0] does not allow FLUSH */
 	assert_int_equal(kit_wait(f->k->cq).status, IBV_WC_REM_INV_REQ_ERR);
 }
 
-/* A library whose struct ibv_qp_ex has no place for it refuses; a newer one has it. */
+/* A libibverbs whose struct ibv_qp_ex lacks the member refuses the flag; a newer one
+ * accepts it.
+ */
 static void ibv_wr_flush_is_there_where_the_library_has_it(void **state)
 {
 	const struct flush *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_mcast.c - UD multicast inside one process: who gets a copy. */
+/* verbs_mcast.c - UD multicast inside one process: which QPs receive a copy. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@ enum {
 	MCAST_QPN = 0xffffff,
 	QPS = 3,
 	GRH_LEN = 40,
-	SLOT = 256, /* bytes of a receive */
+	SLOT = 256, /* length of a receive in bytes */
 	LEN = 100,
 	MARK = 0x5a5a,
 };
@@ -34,7 +34,7 @@ static struct ibv_ah *ah_of(struct kit *k, const union ibv_gid *dgid)
 	return ah;
 }
 
-/* Receive @wr_id into slot @wr_id of the second half of the buffer. */
+/* Posts a receive with @wr_id to slot @wr_id of the second half of the buffer. */
 static void post_recv(struct kit *k, struct ibv_qp *qp, unsigned wr_id)
 {
 	kit_post_recv(k, qp, wr_id, kit_sge(k, 1, wr_id * SLOT, SLOT));
@@ -72,7 +72,9 @@ static void send_quietly(struct kit *k, struct ibv_qp *qp, struct ibv_ah *ah)
 	post_send(k, qp, ah, MCAST_QPN, KIT_QKEY, 0);
 }
 
-/* The send, and a copy for each of the receives in @expected (bits of wr_ids). */
+/* Waits for the completions of the send and of the receives in @expected (a mask of
+ * wr_ids).
+ */
 static void expect_copies(struct kit *k, unsigned expected, const union ibv_gid *group)
 {
 	bool sent = false;
@@ -130,8 +132,8 @@ static void attach(struct party *p, unsigned i)
 	assert_int_equal(ibv_attach_mcast(p->qp[i], &p->group, 0), 0);
 }
 
-/* Nothing but the send completes, though receives wait: a second packet, which all of
- * them get, comes after it on the same way.
+/* To show that a QP received no copy of the first packet, a second packet follows on the
+ * same path. All members receive it, in the receives that are still free.
  */
 static void each_attached_qp_gets_one_copy_the_sender_included(void **state)
 {
@@ -186,7 +188,7 @@ static void a_wrong_qkey_and_a_full_queue_cost_only_that_qp_its_copy(void **stat
 	expect_copies(k, 1u << 4, &p.group);
 	send_to(k, p.qp[1], p.ah, MCAST_QPN, KIT_QKEY);
 	expect_copies(k, 1u << 5, &p.group);
-	/* For the first one alone. */
+	/* This Q_Key is valid only for the first QP. */
 	send_to(k, p.qp[1], p.ah, MCAST_QPN, KIT_QKEY + 1);
 	expect_copies(k, 1u << 0, &p.group);
 	kit_expect_none(k->cq);
@@ -208,7 +210,7 @@ static void after_detaching_no_copies_come(void **state)
 	expect_copies(k, 1u << 1, &p.group);
 	assert_int_equal(ibv_detach_mcast(p.qp[1], &p.group, 0), 0);
 	assert_int_equal(ibv_detach_mcast(p.qp[1], &p.group, 0), EINVAL);
-	/* And again. */
+	/* Attaching again joins the group again. */
 	attach(&p, 0);
 	send_to(k, p.qp[0], p.ah, MCAST_QPN, KIT_QKEY);
 	expect_copies(k, 1u << 0, &p.group);
@@ -248,7 +250,7 @@ static void groups_of_two_contexts_are_both_served(void **state)
 	expect_copies(k, 1u << 0, &p.group);
 	kit_expect(other->cq, 1, IBV_WC_RECV);
 	assert_memory_equal(slot_of(other, 1) + GRH_LEN, k->buf, LEN);
-	/* One context goes; the other's member stays. */
+	/* The QP of one context is detached; that of the other context stays attached. */
 	assert_int_equal(ibv_detach_mcast(qp, &p.group, 0), 0);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(kit_teardown((void **)&other), 0);
@@ -258,7 +260,7 @@ static void groups_of_two_contexts_are_both_served(void **state)
 	close_party(&p);
 }
 
-/* Both take from one queue, each a receive of its own. */
+/* Both members use the same SRQ, and each takes one receive from it. */
 static void members_with_a_shared_receive_queue_take_a_receive_each(void **state)
 {
 	struct kit *k = *state;
@@ -331,7 +333,7 @@ static void a_request_built_by_calls_reaches_the_group(void **state)
 	close_party(&p);
 }
 
-/* The background thread serves the sockets of groups, too. */
+/* The background thread waits for packets of the group's socket, too. */
 static void a_copy_wakes_a_program_that_sleeps(void **state)
 {
 	struct kit *k = *state;
@@ -355,7 +357,9 @@ static void a_copy_wakes_a_program_that_sleeps(void **state)
 }
 
 /* ------------------------------------------------------------------ other lives */
-/* The child's copy of the group is the parent's in all but memory. */
+/* The child has the parent's structs, but cannot attach or detach, because the device
+ * belongs to the parent.
+ */
 static void in_child(struct party *p)
 {
 	union ibv_gid another = kit_group(1);
@@ -387,11 +391,13 @@ static void a_fork_child_changes_nothing_for_the_parent(void **state)
 	close_party(&p);
 }
 
-/* Of LeakSanitizer, where it is there. */
+/* Functions of LeakSanitizer; NULL without it. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
-/* The memory of what is left is leaked, as with other providers. */
+/* Closes a context with an attached QP. The memory of the objects leaks, as with other
+ * providers.
+ */
 static void leave_member_behind(void)
 {
 	struct ibv_context *ctx = kit_open_device();

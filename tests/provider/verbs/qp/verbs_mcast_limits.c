@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_mcast_limits.c - UD multicast: what is refused, and how much there is. */
+/* verbs_mcast_limits.c - UD multicast: refused calls, and the number of groups and
+ * members.
+ */
 #include <sys/resource.h>
 
 #include "tests/provider/kit/verbs_kit.h"
@@ -20,7 +22,9 @@ static void what_cannot_be_attached_is_refused(void **state)
 	assert_int_equal(ibv_attach_mcast(uc, &group, 0), EINVAL);
 	assert_int_equal(ibv_attach_mcast(ud, &k->gid, 0), EINVAL);
 	assert_int_equal(ibv_detach_mcast(ud, &group, 0), EINVAL);
-	/* In RESET, twice, with the LID that it was given. */
+	/* Attaching succeeds in RESET, and a second time. Detaching needs the LID that
+	 * was given.
+	 */
 	assert_int_equal(ibv_attach_mcast(ud, &group, 7), 0);
 	assert_int_equal(ibv_attach_mcast(ud, &group, 7), 0);
 	assert_int_equal(ibv_detach_mcast(ud, &group, 8), EINVAL);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_modify_err.c - how work ends when a program moves its QP to ERR. */
+/* verbs_modify_err.c - which requests complete when a program moves its QP to the error
+ * state.
+ */
 #include "tests/provider/kit/verbs_kit.h"
 
 #include <errno.h>
 
-/* Hardware would have taken the acknowledgement when it came, polled or not. */
+/* A NIC would have processed the ACK when it came, without a poll. So the request has
+ * succeeded.
+ */
 static void err_spares_what_the_peer_has_acknowledged(void **state)
 {
 	struct kit *k = *state;
@@ -21,14 +25,17 @@ static void err_spares_what_the_peer_has_acknowledged(void **state)
 		kit_post_recv(k, qp[1], 2, kit_sge(k, 1, 0, 64));
 		kit_post_send(qp[0], &wr);
 		kit_expect(k->cq, 2, IBV_WC_RECV);
-		kit_to_state(qp[1], IBV_QPS_ERR); /* the acknowledgement is on its way */
+		/* the ACK was sent, but this process has not read it */
+		kit_to_state(qp[1], IBV_QPS_ERR);
 		kit_to_state(qp[0], IBV_QPS_ERR);
 		kit_expect(k->cq, 1, IBV_WC_SEND);
 		kit_destroy_pair(qp);
 	}
 }
 
-/* Likewise all that the peer has sent by then, and that is more than a poll takes. */
+/* Messages that the peer has sent before are received, though there are more than one
+ * poll processes.
+ */
 static void err_spares_what_has_come(void **state)
 {
 	enum {
@@ -42,7 +49,9 @@ static void err_spares_what_has_come(void **state)
 		kit_post_recv(k, qp[1], i, kit_sge(k, 1, 0, 256));
 	kit_expect_none(k->cq);
 	for (unsigned i = 0; i < COUNT; i++) {
-		/* One longer than the other, so that none goes along with another. */
+		/* Each message is longer than the one before, so that no two of them can
+		 * share a super-packet.
+		 */
 		struct ibv_sge from = kit_sge(k, 0, 0, 64 + i);
 		struct ibv_send_wr wr = { .sg_list = &from,
 					  .num_sge = 1,
@@ -56,7 +65,7 @@ static void err_spares_what_has_come(void **state)
 	kit_destroy_pair(qp);
 }
 
-/* Those who clean up after a failure still have its errno to give. */
+/* A program that cleans up after a failure needs the errno of that failure. */
 static void errno_is_left_alone(void **state)
 {
 	struct kit *k = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_path_mtu.c - what a program sees when the network carries less than it did.
- * Changes the interface and the routes of its network namespace:
- * tests/e2e/network/path-mtu.sh runs it.
+/* verbs_path_mtu.c - what a program observes when the path MTU shrinks. Changes the
+ * interface and the routes of its network namespace; tests/e2e/network/path-mtu.sh runs
+ * it.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static void run(const char *command)
 {
 	char line[400];
 
-	/* ip(8) is to see the kernel's devices. */
+	/* Without LD_PRELOAD ip(8) uses the kernel's devices, not rocin's. */
 	assert_true(snprintf(line, sizeof(line), "env -u LD_PRELOAD %s", command) <
 		    (int)sizeof(line));
 	if (system(line) != 0) // NOLINT(cert-env33-c): of our own making
@@ -38,7 +38,9 @@ static void change_route(const struct kit *k, const char *what, const char *tail
 	run(command);
 }
 
-/* The way to our own address: packets of the wider path MTU do not fit any more. */
+/* Narrows the route to this host's own address, so that packets of the greatest path MTU
+ * no longer fit.
+ */
 static void narrow_route(const struct kit *k)
 {
 	change_route(k, "del", "");
@@ -80,7 +82,7 @@ static int to_rtr(struct kit *k, struct ibv_qp *qp, enum ibv_mtu mtu)
 				     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
-/* To itself, without much patience. */
+/* Moves @qp, which is connected to itself, to RTS. It has only a few retries. */
 static void to_rts(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
@@ -114,7 +116,7 @@ static void the_port_carries_what_the_interface_does(void **state)
 	struct kit *k = *state;
 	struct ibv_qp *qp;
 
-	if (!is_ipv4(k)) /* which needs 1280 bytes */
+	if (!is_ipv4(k)) /* IPv6 needs an MTU of at least 1280 bytes */
 		skip();
 	qp = kit_create_qp(k, IBV_QPT_RC);
 	kit_to_init(qp);
@@ -136,7 +138,8 @@ static void the_route_to_the_peer_may_carry_less(void **state)
 
 	kit_to_init(qp);
 	narrow_route(k);
-	assert_int_equal(active_mtu(k), IBV_MTU_4096); /* other peers may be nearer */
+	/* unchanged: routes to other peers may be wider */
+	assert_int_equal(active_mtu(k), IBV_MTU_4096);
 	assert_int_equal(to_rtr(k, qp, wider(k)), EINVAL);
 	assert_int_equal(to_rtr(k, qp, wider(k) - 1), 0);
 	to_rts(qp);
@@ -146,7 +149,7 @@ static void the_route_to_the_peer_may_carry_less(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-/* With a line in the log and in a counter, which the script looks at. */
+/* The log line and the counter of this failure are checked by the script. */
 static void a_path_that_narrows_breaks_its_queue_pairs(void **state)
 {
 	struct kit *k = *state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_rate.c - packet pacing: what is asked for, what is refused, what leaves. */
+/* verbs_rate.c - packet pacing: setting limits, refused limits, and the rate of sent
+ * packets.
+ */
 #include <time.h>
 
 #include "tests/provider/kit/verbs_kit.h"
@@ -50,8 +52,8 @@ static void a_limit_holds_and_can_be_lifted(void **state)
 	assert_int_equal(rate_of(qp[0]), 2000);
 	begin = now_us();
 	write_half(k, qp[0]);
-	/* 32 KiB at 2 Mbit/s are 131 ms; the last packet, of 4 KiB at most, and a
-	 * millisecond's credit need not be waited for.
+	/* At 2 Mbit/s 32 KiB take 131 ms. The program need not wait for the last packet,
+	 * of 4 KiB at most, and for the credit of one millisecond.
 	 */
 	assert_true(now_us() - begin >= 110000);
 	attr.rate_limit = 0;
@@ -71,7 +73,8 @@ static void limits_beyond_the_caps_are_refused(void **state)
 	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &dev), 0);
 	assert_true(dev.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RC);
 	good.rate_limit = dev.packet_pacing_caps.qp_rate_limit_max;
-	assert_int_equal(ibv_modify_qp_rate_limit(qp, &good), EINVAL); /* in RESET */
+	/* fails because the QP is in RESET */
+	assert_int_equal(ibv_modify_qp_rate_limit(qp, &good), EINVAL);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	kit_pair(k, IBV_QPT_RC, pair);
 	good.typical_pkt_sz = 1000;
@@ -82,7 +85,7 @@ static void limits_beyond_the_caps_are_refused(void **state)
 	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &attr), EINVAL);
 	attr.rate_limit = dev.packet_pacing_caps.qp_rate_limit_min - 1;
 	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &attr), EINVAL);
-	attr.rate_limit = 0; /* no limit, and yet a burst */
+	attr.rate_limit = 0; /* a burst without a rate */
 	assert_int_equal(ibv_modify_qp_rate_limit(pair[0], &attr), EINVAL);
 	attr = good;
 	attr.comp_mask = 1;
@@ -91,7 +94,7 @@ static void limits_beyond_the_caps_are_refused(void **state)
 	kit_destroy_pair(pair);
 }
 
-/* How long KIT_HALF bytes take, in microseconds. */
+/* Returns how long sending KIT_HALF bytes takes, in microseconds. */
 static uint64_t time_of_half(struct kit *k, struct ibv_qp *qp)
 {
 	uint64_t begin = now_us();
@@ -110,7 +113,8 @@ static void a_limit_is_an_attribute_in_rts(void **state)
 	assert_int_equal(ibv_modify_qp(qp[0], &attr, IBV_QP_RATE_LIMIT), 0);
 	assert_int_equal(rate_of(qp[0]), 2000);
 	assert_true(time_of_half(k, qp[0]) >= 110000);
-	/* The limit of before is gone, burst and all, whichever call set it. */
+	/* A new limit replaces the earlier one with its burst, whichever call has set it.
+	 */
 	assert_int_equal(ibv_modify_qp_rate_limit(
 				 qp[0],
 				 &(struct ibv_qp_rate_limit_attr){
@@ -126,7 +130,9 @@ static void a_limit_is_an_attribute_in_rts(void **state)
 	kit_destroy_pair(qp);
 }
 
-/* As perftest does: the rate with everything else that leads to RTS. */
+/* As in perftest, ibv_modify_qp() sets the rate together with the other attributes of
+ * RTS.
+ */
 static void a_limit_comes_with_the_way_to_rts(void **state)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
@@ -152,9 +158,9 @@ static void a_limit_comes_with_the_way_to_rts(void **state)
 	}
 }
 
-/* The rate of an address vector, which perftest asks for (--rate_limit_type=HW). It looks
- * whether the queue pair has it; and at the link layer: of Ethernet it takes no
- * such limit.
+/* The rate of the address vector, which perftest sets with --rate_limit_type=HW after it
+ * has checked that a QP keeps it. perftest refuses this on Ethernet links, so this test
+ * performs the calls.
  */
 static void a_path_has_a_rate(void **state)
 {
@@ -189,12 +195,12 @@ static void a_path_has_a_rate(void **state)
 	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_AV, &init), 0);
 	assert_int_equal(attr.ah_attr.static_rate, IBV_RATE_2_5_GBPS);
 	assert_int_equal(attr.rate_limit, 0);
-	/* 100 times 32 KiB at 2.5 Gbit/s are 10.5 ms; a millisecond is credit. */
+	/* 100 times 32 KiB take 10.5 ms at 2.5 Gbit/s. One millisecond is credit. */
 	begin = now_us();
 	for (unsigned i = 0; i < TIMES; i++)
 		write_half(k, qp);
 	assert_true(now_us() - begin >= 9000);
-	/* The program's own limit is lower, for a while. */
+	/* A lower limit of the program applies while it is set. */
 	attr.rate_limit = 2000;
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_RATE_LIMIT), 0);
 	assert_true(time_of_half(k, qp) >= 110000);
@@ -210,7 +216,7 @@ static void a_path_has_a_rate(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-/* And the rest of the call is not done. */
+/* The call must not change the other attributes, either. */
 static void a_limit_out_of_range_or_place_is_refused(void **state)
 {
 	struct kit *k = *state;

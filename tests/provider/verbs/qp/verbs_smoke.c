@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_smoke.c - data of every operation arrives, by all ways of posting and polling. */
+/* verbs_smoke.c - the data of every operation arrives, with each API for posting and
+ * polling.
+ */
 #include <arpa/inet.h>
 
 #include "tests/provider/kit/verbs_kit.h"
 
 enum {
-	FENCED = 256, /* bytes */
+	FENCED = 256, /* length in bytes */
 	KEYS = 200,
 };
 
@@ -15,7 +17,8 @@ static void fill(uint8_t *p, size_t len, unsigned seed)
 		p[i] = (uint8_t)(i * 31 + i / 251 + seed);
 }
 
-/* Steps from one key to the next do not repeat, and no freed key comes back. */
+/* The differences between consecutive keys vary, and a freed key is not given out again.
+ */
 static void keys_cannot_be_guessed(void **state)
 {
 	struct kit *k = *state;
@@ -85,7 +88,7 @@ static void rc_carries_data(struct kit *k, struct ibv_qp *qp[2], uint32_t len)
 	wr.wr_id = 4;
 	wr.opcode = IBV_WR_SEND_WITH_IMM;
 	wr.imm_data = htonl(0xcafe);
-	wr.send_flags = 0; /* silent: only the receive completes */
+	wr.send_flags = 0; /* unsignaled: only the receive completes */
 	kit_post_send(qp[0], &wr);
 	wc = kit_expect(k->cq, 3, IBV_WC_RECV);
 	assert_int_equal(wc.byte_len, len);
@@ -216,7 +219,7 @@ static void ud_datagram_arrives_behind_its_headers(void **state)
 	assert_int_equal(wc.wc_flags & IBV_WC_GRH, IBV_WC_GRH);
 	assert_memory_equal(k->buf + KIT_HALF + GRH_LEN, k->buf, LEN);
 
-	/* The headers tell where to answer. */
+	/* The received headers contain the address to reply to. */
 	assert_int_equal(ibv_init_ah_from_wc(k->ctx, 1, &wc,
 					     (struct ibv_grh *)(k->buf + KIT_HALF),
 					     &back),
@@ -280,7 +283,7 @@ static void requests_built_by_calls_are_carried_out(void **state)
 	ibv_wr_set_inline_data(ex, text, sizeof(text));
 	memset(text, 0, sizeof(text));
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	/* In which order the two sides' completions come is not said. */
+	/* The completions of the two sides may come in either order. */
 	for (unsigned i = 0; i < 2; i++) {
 		wc = kit_wait(k->cq);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -327,8 +330,8 @@ static void post_read_and_send(struct kit *k, struct ibv_qp *qp, bool by_calls)
 	assert_int_equal(ibv_wr_complete(ex), 0);
 }
 
-/* What a READ brings is what a SEND behind the fence takes along. Both are posted at
- * once, so that without the fence the SEND's data would be gathered before an answer can
+/* A SEND with a fence sends what an earlier READ has read. Both are posted at once.
+ * Without the fence the SEND's data would be gathered before the READ's response could
  * come.
  */
 static void a_fence_waits_for_reads_however_it_is_posted(void **state)
@@ -355,7 +358,7 @@ static void a_fence_waits_for_reads_however_it_is_posted(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-/* What each kind of call writes, in one batch: nothing of one request is another's. */
+/* Each kind of call adds a request to the same batch. Each request has its own data. */
 static void each_request_built_by_calls_has_its_own_data(void **state)
 {
 	struct kit *k = *state;
@@ -405,7 +408,7 @@ static void each_request_built_by_calls_has_its_own_data(void **state)
 	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
 }
 
-/* An unknown flag is an error of the whole batch, and of no later one. */
+/* An unknown flag makes its whole batch fail, but no later batch. */
 static void a_wrong_flag_spoils_its_own_batch_only(void **state)
 {
 	struct kit *k = *state;
@@ -432,7 +435,9 @@ static void a_wrong_flag_spoils_its_own_batch_only(void **state)
 	assert_int_equal(ibv_destroy_qp(&ex->qp_base), 0);
 }
 
-/* 32 is the limit. What is given to the request afterwards does not make it good. */
+/* 32 SGEs are the limit. A list of 33 makes the batch fail, even if the request is given
+ * a shorter list afterwards.
+ */
 static void a_list_of_33_spoils_its_batch(void **state)
 {
 	struct kit *k = *state;
@@ -458,7 +463,8 @@ static void requests_built_by_calls_are_posted_all_or_none(void **state)
 
 	ibv_wr_start(ex);
 	ex->wr_flags = IBV_SEND_SIGNALED;
-	for (ex->wr_id = 1; ex->wr_id <= 5; ex->wr_id++) { /* one more than fits */
+	/* one request more than the queue has room for */
+	for (ex->wr_id = 1; ex->wr_id <= 5; ex->wr_id++) {
 		ibv_wr_rdma_write(ex, k->mr->rkey, (uintptr_t)k->buf + KIT_HALF);
 		ibv_wr_set_sge(ex, k->mr->lkey, (uintptr_t)k->buf, 8);
 	}

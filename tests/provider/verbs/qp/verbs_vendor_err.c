@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_vendor_err.c - every error completion says in vendor_err why. */
+/* verbs_vendor_err.c - the field vendor_err of every completion with an error names the
+ * reason.
+ */
 #include <sys/mman.h>
 
 #include "rocin/cqe.h"
@@ -104,7 +106,7 @@ static void what_the_peer_refuses_both_can_tell(void **state)
 	struct ibv_qp *qp[2];
 	struct ibv_wc wc;
 
-	/* The receive is too short. */
+	/* The receive is shorter than the message. */
 	kit_pair(k, IBV_QPT_RC, qp);
 	kit_post_recv(k, qp[1], 1, kit_sge(k, 1, 0, LEN - 1));
 	post(k, qp[0], IBV_WR_SEND, &sge);
@@ -112,7 +114,7 @@ static void what_the_peer_refuses_both_can_tell(void **state)
 	expect(k, IBV_WC_REM_INV_REQ_ERR, RN_SYN_NAK_INVALID);
 	kit_destroy_pair(qp);
 
-	/* The receive's key opens nothing. */
+	/* No region has the key of the receive. */
 	no_key.lkey++;
 	kit_pair(k, IBV_QPT_RC, qp);
 	kit_post_recv(k, qp[1], 1, no_key);
@@ -121,7 +123,7 @@ static void what_the_peer_refuses_both_can_tell(void **state)
 	expect(k, IBV_WC_REM_OP_ERR, RN_SYN_NAK_OPERATION);
 	kit_destroy_pair(qp);
 
-	/* The range is not the peer's; what is behind is flushed. */
+	/* No region of the peer has the R_Key. Later requests are flushed. */
 	kit_pair(k, IBV_QPT_RC, qp);
 	k->mr->rkey++;
 	post(k, qp[0], IBV_WR_RDMA_WRITE, &sge);
@@ -134,7 +136,9 @@ static void what_the_peer_refuses_both_can_tell(void **state)
 	kit_destroy_pair(qp);
 }
 
-/* A connection to a QP that is not there, with the least patience. */
+/* The QPs have no retries. A peer without a posted receive is reported differently from
+ * one that does not answer.
+ */
 static void silence_is_told_from_a_peer_that_is_not_ready(void **state)
 {
 	struct kit *k = *state;
@@ -174,7 +178,7 @@ static void silence_is_told_from_a_peer_that_is_not_ready(void **state)
 	}
 	post(k, qp[0], IBV_WR_SEND, &sge);
 	expect(k, IBV_WC_RNR_RETRY_EXC_ERR, RN_SYN_NOT_READY);
-	/* The other end has left. */
+	/* qp[0] is in the error state now, so that it does not answer. */
 	post(k, qp[1], IBV_WR_RDMA_WRITE, &sge);
 	expect(k, IBV_WC_RETRY_EXC_ERR, RN_SYN_SILENCE);
 	kit_destroy_pair(qp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* srq_kit.h - pairs of queue pairs whose receivers share a receive queue. */
+/* srq_kit.h - pairs of queue pairs whose receiving ends share an SRQ. */
 #ifndef RN_SRQ_KIT_H
 #define RN_SRQ_KIT_H
 
@@ -7,8 +7,8 @@
 
 #include "tests/provider/kit/verbs_kit.h"
 
-/* What a program leaves behind when it closes a context is its own leak. Of the
- * sanitizer's runtime, if there is one.
+/* Function of LeakSanitizer; NULL without it. Objects that a program does not destroy
+ * before it closes their context leak.
  */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
@@ -48,7 +48,7 @@ static inline struct ibv_qp *new_qp(struct kit *k, struct ibv_srq *srq,
 		.recv_cq = k->cq,
 		.srq = srq,
 		.cap = { .max_send_wr = KIT_WR,
-			 .max_recv_wr = 7, /* does not apply */
+			 .max_recv_wr = 7, /* ignored for a QP with an SRQ */
 			 .max_send_sge = KIT_SGE,
 			 .max_recv_sge = KIT_SGE },
 		.qp_type = type,
@@ -62,7 +62,7 @@ static inline struct ibv_qp *new_qp(struct kit *k, struct ibv_srq *srq,
 	return qp;
 }
 
-/* A sender without and a receiver with the SRQ. */
+/* Makes a sending QP without the SRQ and a receiving QP with it. */
 static inline void new_pair(struct kit *k, struct ibv_srq *srq, enum ibv_qp_type type,
 			    struct ibv_qp *qp[2])
 {
@@ -86,13 +86,13 @@ static inline int post_at(struct kit *k, struct ibv_srq *srq, uint64_t wr_id,
 	return rc;
 }
 
-/* Into a place of its own, of LEN bytes. */
+/* Posts a receive of @len bytes, with memory of its own. */
 static inline int post(struct kit *k, struct ibv_srq *srq, uint64_t wr_id, uint32_t len)
 {
 	return post_at(k, srq, wr_id, (uint32_t)(wr_id % ROOM) * LEN, len);
 }
 
-/* Into the start of the half. */
+/* Posts a receive whose memory begins at the start of the half. */
 static inline int post_long(struct kit *k, struct ibv_srq *srq, uint64_t wr_id,
 			    uint32_t len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_comp_cntr.c - completion counters, which releases of libibverbs later than the
- * installed one may have. They are called as the library calls the plugin. In virtual
+/* test_comp_cntr.c - completion counters, which libibverbs may have in releases after the
+ * installed one. The tests call the provider's functions as libibverbs would, in virtual
  * time.
  */
 #include "tests/provider/kit/virtual_verbs_kit.h"
@@ -17,13 +17,13 @@ enum {
 	WRITE = 1 << RN_TALLY_WRITE,
 	REMOTE_WRITE = 1 << RN_TALLY_REMOTE_WRITE,
 	ALL = (1 << RN_TALLY_COUNT) - 1,
-	LEN = 5000, /* several packets of any path MTU */
+	LEN = 5000, /* several packets with each path MTU */
 };
 
 static char bytes[2][LEN];
 static struct ibv_mr *mrs[2];
 
-/* Counters that the test has made, and may have destroyed. */
+/* Counters that the test has made; some may have been destroyed. */
 static struct rnp_abi_comp_cntr *made[2 * RN_TALLY_COUNT];
 static unsigned made_count;
 
@@ -46,7 +46,7 @@ static int attach_to(struct ibv_qp *qp, struct rnp_abi_comp_cntr *c, uint32_t op
 	return rnp_qp_attach_comp_cntr(qp, c, &attr);
 }
 
-/* With QPs that signal what the request says. */
+/* The QPs signal only requests with IBV_SEND_SIGNALED. */
 static int setup(void **state)
 {
 	int rc = vverbs_setup(state);
@@ -82,7 +82,9 @@ static int teardown(void **state)
 	return vverbs_teardown(state);
 }
 
-/* A counter of these kinds of completions of the QP of device @n. */
+/* Makes a counter and attaches it to the QP of device @n. @ops: the kinds of completions
+ * that it counts.
+ */
 static struct rnp_abi_comp_cntr *counter_of(unsigned n, uint32_t ops, uint32_t type)
 {
 	struct rnp_abi_comp_cntr *c = new_counter(n, type);
@@ -107,7 +109,7 @@ static uint64_t failed(struct rnp_abi_comp_cntr *c)
 	return value;
 }
 
-/* READs, and any access to memory, are allowed. */
+/* Connects the QP of device @n. The peer may perform READs and any other access. */
 static void connect_to_other(unsigned n)
 {
 	struct ibv_qp *qp = vverbs_devices[n].qp;
@@ -169,7 +171,7 @@ static void post(enum ibv_wr_opcode opcode, uint32_t len, unsigned flags)
 }
 
 /* ----------------------------------------------------------------------- what counts */
-/* Signaled or not: a counter is there for requests that shall have no CQE. */
+/* Counters count unsignaled requests too: their purpose is requests without a CQE. */
 static void each_kind_counts_its_own(void **state)
 {
 	struct rnp_abi_comp_cntr *ours[RN_TALLY_COUNT], *theirs[RN_TALLY_COUNT];
@@ -237,7 +239,7 @@ static void requests_that_fail_or_are_flushed_count_as_errors(void **state)
 	post_recv(0);
 	post_recv(0);
 	assert_int_equal(rnp_dereg_mr((struct rnp_abi_mr *)mrs[0]), 0);
-	post(IBV_WR_RDMA_WRITE, 8, 0); /* its L_Key is not valid */
+	post(IBV_WR_RDMA_WRITE, 8, 0); /* fails because the L_Key is not valid */
 	mrs[0] = NULL;
 	assert_int_equal(done(c), 0);
 	assert_int_equal(failed(c), 3);
@@ -264,7 +266,7 @@ static void counter_is_shared_by_queue_pairs(void **state)
 	virtual_run(RN_MSEC(1));
 	assert_int_equal(done(c), 1);
 	assert_int_equal(failed(c), 1);
-	/* It is free when the last QP has gone. */
+	/* The counter can be destroyed when no QP has it any more. */
 	assert_int_equal(rnp_destroy_comp_cntr(c), EBUSY);
 	assert_int_equal(rnp_destroy_qp(other), 0);
 	assert_int_equal(rnp_destroy_comp_cntr(c), EBUSY);
@@ -273,7 +275,9 @@ static void counter_is_shared_by_queue_pairs(void **state)
 	assert_int_equal(rnp_destroy_comp_cntr(c), 0);
 }
 
-/* The program's thread is the only one that looks: nobody polls a CQ. */
+/* Only the program's thread receives packets, and nobody polls a CQ. So reading the
+ * counter must receive them.
+ */
 static void reading_makes_progress(void **state)
 {
 	struct rnp_abi_comp_cntr *c = counter_of(1, REMOTE_WRITE, RNP_COMP_CNTR_WRS);
@@ -316,7 +320,7 @@ static void values_are_set_and_added_to(void **state)
 	assert_int_equal(rnp_set_err_comp_cntr(c, 1), 0);
 	assert_int_equal(failed(c), 1);
 	assert_int_equal(done(c), 42);
-	/* It wraps at the greatest value that the device says. */
+	/* The counter wraps around at the greatest value that the device advertises. */
 	assert_int_equal(rnp_set_comp_cntr(c, UINT64_MAX), 0);
 	assert_int_equal(rnp_inc_comp_cntr(c, 1), 0);
 	assert_int_equal(done(c), 0);
@@ -371,7 +375,9 @@ static void attaching_is_checked(void **state)
 	assert_int_equal(attach_to(qp, c, ALL + 1), EOPNOTSUPP);
 	assert_int_equal(attach_to(qp, foreign, SEND), EINVAL);
 	assert_int_equal(attach_to(qp, c, SEND | RECV), 0);
-	/* A kind is counted once; what overlaps is refused whole. */
+	/* A QP has at most one counter for each kind. A call that names a kind which has
+	 * one attaches nothing.
+	 */
 	assert_int_equal(attach_to(qp, c, RECV | READ), EBUSY);
 	assert_int_equal(attach_to(qp, c, READ), 0);
 	vverbs_to_init(qp);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* test_cq_wall_clock.c - the time of day of an instant, by clocks of this test. */
+/* test_cq_wall_clock.c - conversion of an instant to the time of day, with simulated
+ * clocks.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,18 +12,19 @@
 #include "provider/verbs/queue/cq.h"
 
 enum {
-	QUICK = 25,   /* ns that a reading takes at least */
-	LOST = 40000, /* and with the processor lost meanwhile */
+	QUICK = 25,   /* shortest time of a reading, in ns */
+	LOST = 40000, /* time of a reading during which the thread loses the processor */
 	READS = 1000,
 };
 
-/* The wall clock is this far behind. */
+/* The monotonic clock plus this is the wall clock. */
 #define BEHIND UINT64_C(1700000000000000000)
 
 static struct {
-	uint64_t mono, behind; /* ns */
+	uint64_t mono, behind; /* in ns */
 	unsigned readings;
-	unsigned lost_every; /* 0: the processor is never lost */
+	/* each reading of this number loses the processor; 0: none */
+	unsigned lost_every;
 } clocks;
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
@@ -30,7 +33,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 	uint64_t now;
 
 	clocks.readings++;
-	/* Not the same each time, and not the same for both clocks. */
+	/* A reading takes a time that varies and is not the same for both clocks. */
 	clocks.mono += QUICK + clocks.readings * 7 % 13;
 	if (clocks.lost_every && clocks.readings % clocks.lost_every == 0)
 		clocks.mono += LOST;
@@ -63,7 +66,9 @@ static void an_instant_has_one_time_of_day(void **state)
 	}
 }
 
-/* To half the time of the quickest try, whenever the processor was lost. */
+/* The error is at most half the time of the quickest try, whichever readings lose the
+ * processor.
+ */
 static void it_is_as_exact_as_the_clocks_are_quick(void **state)
 {
 	(void)state;
@@ -74,7 +79,7 @@ static void it_is_as_exact_as_the_clocks_are_quick(void **state)
 
 		clocks.lost_every = every;
 		wall = rnp_wall_clock_at(&c, instant);
-		/* Of three readings in a row one is slow then. */
+		/* Then each try, which is three readings, contains a slow one. */
 		slack = every > 0 && every <= 3 ? 2 * LOST : 2 * QUICK;
 		assert_in_range(wall + slack - (instant - BEHIND), 0, 2 * slack);
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_async.c - each asynchronous event of a queue: caused, read once, acknowledged. */
+/* verbs_async.c - each asynchronous event of a queue: what causes it, that it is read
+ * once, and its acknowledgement.
+ */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -22,7 +24,7 @@ static bool event_waits(const struct ibv_context *ctx, int timeout_ms)
 	return poll(&p, 1, timeout_ms) == 1;
 }
 
-/* The next event must be this one of this QP; it is not acknowledged. */
+/* Reads the next event, which must be @type for @qp. Does not acknowledge it. */
 static struct ibv_async_event take(struct ibv_context *ctx, enum ibv_event_type type,
 				   const struct ibv_qp *qp)
 {
@@ -56,7 +58,7 @@ static void send_one(struct kit *k, struct ibv_qp *qp)
 	kit_post_send(qp, &wr);
 }
 
-/* Both ends of one message complete. */
+/* Sends one message. Both completions must succeed. */
 static void pass_one(struct kit *k, struct ibv_qp *qp[2])
 {
 	kit_post_recv(k, qp[1], 2, kit_sge(k, 1, 0, 64));
@@ -65,7 +67,7 @@ static void pass_one(struct kit *k, struct ibv_qp *qp[2])
 		assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
 }
 
-/* From INIT to RTR and no further. */
+/* Moves @qp from INIT to RTR only. */
 static void to_rtr(struct kit *k, struct ibv_qp *qp, uint32_t dest_qpn)
 {
 	struct ibv_qp_attr attr = {
@@ -139,7 +141,7 @@ static void sq_drained_comes_once_for_each_time_it_was_asked_for(void **state)
 		if (i != 1)
 			expect_event(k->ctx, IBV_EVENT_SQ_DRAINED, qp[0]);
 		assert_false(event_waits(k->ctx, 0));
-		/* What had not begun goes on. */
+		/* Requests that had not begun before SQD are performed now. */
 		kit_to_state(qp[0], IBV_QPS_RTS);
 		for (unsigned n = 0; n < 20; n++)
 			assert_int_equal(kit_wait(k->cq).status, IBV_WC_SUCCESS);
@@ -147,7 +149,8 @@ static void sq_drained_comes_once_for_each_time_it_was_asked_for(void **state)
 	kit_destroy_pair(qp);
 }
 
-/* A packet of our own making, from the address of the device and for it. */
+/* Sends a packet that this test has made, from the device's address to the device itself.
+ */
 static void inject(struct kit *k, const struct ibv_qp *qp, uint8_t opcode)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };
@@ -160,7 +163,8 @@ static void inject(struct kit *k, const struct ibv_qp *qp, uint8_t opcode)
 	uint8_t packet[RN_BTH_LEN + 256 + RN_ICRC_LEN] = { 0 };
 	socklen_t addr_len = sizeof(addr);
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	int never_fragment = IP_PMTUDISC_DO; /* identification 0 */
+	/* makes the identification field of the IP header 0 */
+	int never_fragment = IP_PMTUDISC_DO;
 
 	assert_true(fd >= 0);
 	memcpy(&addr.sin_addr, k->gid.raw + 12, 4);
@@ -252,7 +256,7 @@ static void reading_without_waiting_says_that_there_is_none(void **state)
 	kit_destroy_pair(qp);
 }
 
-/* More than the pipe of a new descriptor holds. */
+/* More events than fit into the pipe of a new descriptor. */
 static void events_that_nobody_reads_for_long_are_all_there(void **state)
 {
 	enum {
@@ -290,7 +294,8 @@ static void *destroy_it(void *arg)
 	return NULL;
 }
 
-/* Another thread destroys while the event is not acknowledged. */
+/* Another thread destroys @d. The call must not return before the event is acknowledged.
+ */
 static void expect_destroy_waits(struct kit *k, struct doomed *d,
 				 struct ibv_async_event *ev)
 {
@@ -303,7 +308,9 @@ static void expect_destroy_waits(struct kit *k, struct doomed *d,
 
 	kit_pair(k, IBV_QPT_RC, other);
 	assert_int_equal(pthread_create(&thread, NULL, destroy_it, d), 0);
-	/* Time enough for the other thread, without measuring any. */
+	/* These messages give the other thread enough time, without a measurement of
+	 * time.
+	 */
 	for (unsigned i = 0; i < MEANWHILE; i++)
 		pass_one(k, other);
 	assert_false(atomic_load(&d->gone));
@@ -345,7 +352,9 @@ static void destroying_an_overrun_cq_waits_for_the_acknowledgement(void **state)
 	assert_int_equal(ibv_get_async_event(k->ctx, &ev), 0);
 	assert_int_equal(ev.event_type, IBV_EVENT_CQ_ERR);
 	assert_ptr_equal(ev.element.cq, tiny);
-	/* Once, however many entries were lost; the QP was in ERR already. */
+	/* There is one event, however many entries were lost. The QP reports none,
+	 * because it was in the error state already.
+	 */
 	assert_false(event_waits(k->ctx, 0));
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	expect_destroy_waits(k, &(struct doomed){ .cq = tiny }, &ev);

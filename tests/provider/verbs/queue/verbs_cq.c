@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_cq.c - what can be asked of a completion queue: moderation, fields, clocks. */
+/* verbs_cq.c - attributes of a completion queue: moderation, fields of its entries,
+ * clocks.
+ */
 #include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,13 +14,14 @@ enum {
 	PERIOD_MAX_US = 65535
 };
 
-/* What this thread's clocks do: others, and the device's own threads, have the kernel's.
+/* Simulated clocks of this thread. Other threads, and the device's, have the kernel's
+ * clocks.
  */
 static _Thread_local struct {
-	uint64_t lost_ns; /* each other reading of the wall clock costs the processor so
-			     long */
-	uint64_t late_ns; /* that was lost so far, on both clocks */
-	uint64_t set_ns;  /* by which somebody has set the wall clock */
+	/* each second reading of the wall clock loses the processor for this time */
+	uint64_t lost_ns;
+	uint64_t late_ns; /* sum of the lost time, added to both clocks */
+	uint64_t set_ns;  /* the wall clock was moved forward by this */
 	unsigned walls;
 } clocks;
 
@@ -29,7 +32,7 @@ static void add_ns(struct timespec *ts, uint64_t ns)
 	ts->tv_nsec = (long)(ns % 1000000000u);
 }
 
-/* In front of the C library's. */
+/* This function precedes that of the C library. */
 int __attribute__((visibility("default")))
 clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -82,7 +85,7 @@ static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t period_us)
 	assert_int_equal(ibv_modify_cq(cq, &attr), 0);
 }
 
-/* qp[0] sends, and the completion is there when this returns. */
+/* Sends a message from qp[0]. When this function returns, its receive has completed. */
 static void receive_one(struct kit *k, struct ibv_qp *qp[2])
 {
 	struct ibv_sge local = kit_sge(k, 0, 0, 8);
@@ -107,7 +110,7 @@ static void an_event_waits_for_the_count(void **state)
 	begin = now_ns(CLOCK_MONOTONIC);
 	receive_one(k, qp);
 	receive_one(k, qp);
-	/* Unless the machine was so slow that the period is over. */
+	/* If an event has come, the machine was so slow that the period is over. */
 	if (event_waits(k, 0))
 		assert_true(now_ns(CLOCK_MONOTONIC) - begin >= PERIOD_MAX_US * 1000ull);
 	receive_one(k, qp);
@@ -136,7 +139,7 @@ static void an_event_waits_for_the_period_at_most(void **state)
 		take_event(k);
 		assert_true(now_ns(CLOCK_MONOTONIC) - begin >= PERIOD_US * 1000ull);
 	}
-	/* What is held back comes at once when nothing is to be. */
+	/* Held-back events come at once when moderation is switched off. */
 	assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
 	receive_one(k, qp);
 	moderate(k->cq, 0, 0);
@@ -170,7 +173,7 @@ static uint64_t raw_clock(struct ibv_context *ctx)
 	return (uint64_t)values.raw_clock.tv_nsec;
 }
 
-/* The next entry; ibv_end_poll() is the caller's. */
+/* Starts a poll at the next entry. The caller must call ibv_end_poll(). */
 static void start_poll(struct ibv_cq_ex *cq)
 {
 	struct ibv_poll_cq_attr none = { 0 };
@@ -199,7 +202,8 @@ static void timestamps_are_of_the_clocks_that_can_be_queried(void **state)
 	assert_non_null(cq);
 	assert_int_equal(ibv_query_device_ex(k->ctx, NULL, &dev), 0);
 	assert_int_equal(dev.completion_timestamp_mask, UINT64_MAX);
-	assert_int_equal(dev.hca_core_clock, 1000000); /* kHz: ticks are nanoseconds */
+	/* in kHz: a tick is a nanosecond */
+	assert_int_equal(dev.hca_core_clock, 1000000);
 	k->cq = ibv_cq_ex_to_cq(cq);
 	qp = kit_create_qp(k, IBV_QPT_RC);
 	k->cq = plain;
@@ -213,7 +217,9 @@ static void timestamps_are_of_the_clocks_that_can_be_queried(void **state)
 	stamp = ibv_wc_read_completion_ts(cq);
 	assert_in_range(stamp, raw, raw_clock(k->ctx));
 	stamp = ibv_wc_read_completion_wallclock_ns(cq);
-	/* Two clocks are read one after the other. */
+	/* The two clocks are read at slightly different times, which the tolerance allows
+	 * for.
+	 */
 	assert_in_range(stamp, wall - 1000000, now_ns(CLOCK_REALTIME) + 1000000);
 	ibv_end_poll(cq);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
@@ -233,7 +239,7 @@ static struct ibv_cq_ex *cq_with_clocks(struct kit *k)
 	return cq;
 }
 
-/* A QP of that CQ with a flushed receive for each of @count. */
+/* Makes a QP on @cq, and posts and flushes @count receives. */
 static struct ibv_qp *flush_into(struct kit *k, struct ibv_cq_ex *cq, unsigned count)
 {
 	struct ibv_cq *plain = k->cq;
@@ -249,8 +255,9 @@ static struct ibv_qp *flush_into(struct kit *k, struct ibv_cq_ex *cq, unsigned c
 	return qp;
 }
 
-/* However often it is read, and whoever has the processor meanwhile; and the distance of
- * two completions is the same on both clocks.
+/* The wall-clock time of a completion is the same each time that it is read, even if the
+ * thread loses the processor between readings. Two completions are equally far apart on
+ * both clocks.
  */
 static void the_time_of_day_of_a_completion_is_one(void **state)
 {
@@ -299,7 +306,9 @@ static void the_time_of_day_follows_a_clock_that_is_set(void **state)
 		assert_int_equal(ibv_next_poll(cq), i < 2 ? 0 : ENOENT);
 	}
 	ibv_end_poll(cq);
-	/* To a millisecond, or what reading two clocks takes on a busy machine. */
+	/* The tolerance of a millisecond covers the reading of two clocks on a busy
+	 * machine.
+	 */
 	assert_in_range(wall[1] - wall[0] - (ts[1] - ts[0]), hour - 1000000,
 			hour + 1000000);
 	assert_in_range(wall[2] - wall[0] - (ts[2] - ts[0]) + 1000000, 0, 2000000);
@@ -350,12 +359,13 @@ static void a_datagram_has_all_fields(void **state)
 	assert_int_equal(ibv_wc_read_vendor_err(cq), 0);
 	assert_int_equal(ibv_wc_read_byte_len(cq), 24 + sizeof(struct ibv_grh));
 	assert_int_equal(ibv_wc_read_imm_data(cq), 0x01020304);
-	assert_int_equal(ibv_wc_read_flow_tag(cq), 0); /* no rule steered it */
+	assert_int_equal(ibv_wc_read_flow_tag(cq), 0); /* no flow rule has set a tag */
 	assert_int_equal(ibv_wc_read_qp_num(cq), qp[1]->qp_num);
 	assert_int_equal(ibv_wc_read_src_qp(cq), qp[0]->qp_num);
 	assert_int_equal(ibv_wc_read_wc_flags(cq), IBV_WC_GRH | IBV_WC_WITH_IMM);
 	assert_int_equal(ibv_wc_read_slid(cq), 0);
-	/* RoCE has no SL: in its place the kind of IP header, UDP over IPv4. */
+	/* RoCE has no SL. The field has the type of the IP header instead: UDP over IPv4.
+	 */
 	assert_int_equal(ibv_wc_read_sl(cq), 8 | 2);
 	assert_int_equal(ibv_wc_read_dlid_path_bits(cq), 0);
 	ibv_end_poll(cq);
@@ -403,7 +413,8 @@ static void connection_enhancements_have_no_options(void **state)
 	ece.comp_mask = 1;
 	assert_int_equal(ibv_set_ece(qp, &ece), EINVAL);
 	ece = (struct ibv_ece){ 0 };
-	assert_int_equal(ibv_set_ece(qp, &ece), EOPNOTSUPP); /* the library: no vendor */
+	/* the error is that of libibverbs: the device has no vendor ID for ECE */
+	assert_int_equal(ibv_set_ece(qp, &ece), EOPNOTSUPP);
 	ece.vendor_id = 0x15b3;
 	assert_int_equal(ibv_set_ece(qp, &ece), EINVAL);
 	assert_int_equal(ibv_destroy_qp(qp), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_events.c - completion channels and asynchronous events, read and unread. */
+/* verbs_events.c - completion channels and asynchronous events, both read and unread. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -71,7 +71,7 @@ static void sleeping_and_waking_many_times_loses_nothing(void **state)
 		send_from(qp[0], k, 0);
 		expect_event(k, k->cq);
 		assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
-		/* Empty the queue, as programs must after arming. */
+		/* Polls the queue, as programs must after they have armed it. */
 		assert_int_equal(ibv_poll_cq(k->cq, 1, &wc), 1);
 		assert_int_equal(wc.wr_id, i);
 		assert_int_equal(ibv_poll_cq(k->cq, 1, &wc), 0);
@@ -90,7 +90,9 @@ static void forget_event(struct kit *k, int timeout_ms)
 	ibv_ack_cq_events(cq, 1);
 }
 
-/* A completion that comes before arming makes no event, so the poll after it finds it. */
+/* A completion before the CQ is armed raises no event, so that the poll after arming must
+ * find it.
+ */
 static void arming_while_a_completion_is_on_its_way_loses_nothing(void **state)
 {
 	enum {
@@ -105,7 +107,9 @@ static void arming_while_a_completion_is_on_its_way_loses_nothing(void **state)
 		kit_post_recv(k, qp[1], i, kit_sge(k, 1, 0, 64));
 		send_from(qp[0], k, 0);
 		assert_int_equal(ibv_req_notify_cq(k->cq, 0), 0);
-		/* An event may be that of the round before: it comes behind its entry. */
+		/* The event may belong to the completion of the round before, because an
+		 * event follows its entry.
+		 */
 		while (ibv_poll_cq(k->cq, 1, &wc) == 0)
 			expect_event(k, k->cq);
 		assert_int_equal(wc.wr_id, i);
@@ -139,7 +143,7 @@ static void only_a_solicited_message_wakes_for_solicited_only(void **state)
 	assert_int_equal(ibv_destroy_cq(quiet), 0);
 }
 
-/* libibverbs would dereference the queue named in an event that was left behind. */
+/* libibverbs would dereference the pointer of a destroyed queue in an unread event. */
 static void unread_events_go_with_their_queue(void **state)
 {
 	struct kit *k = *state;
@@ -168,7 +172,7 @@ static void unread_events_go_with_their_queue(void **state)
 	kit_destroy_pair(other);
 }
 
-/* Fill the channel with events of @cq that nobody has counted. */
+/* Fills the channel with events of @cq that the provider has not counted. */
 static void stuff(struct kit *k, struct ibv_cq *cq)
 {
 	uint64_t records[512];
@@ -251,7 +255,9 @@ static void destroying_a_queue_waits_for_the_acknowledgement(void **state)
 	assert_ptr_equal(got, d.cq);
 	kit_destroy_pair(qp);
 	assert_int_equal(pthread_create(&thread, NULL, destroy_it, &d), 0);
-	/* Time enough for the other thread, without measuring any. */
+	/* These messages give the other thread enough time, without a measurement of
+	 * time.
+	 */
 	for (unsigned i = 0; i < MEANWHILE; i++) {
 		kit_post_recv(k, other[1], i, kit_sge(k, 1, 0, 64));
 		send_from(other[0], k, IBV_SEND_SIGNALED);
@@ -266,7 +272,7 @@ static void destroying_a_queue_waits_for_the_acknowledgement(void **state)
 }
 
 /* -------------------------------------------------------------------- asynchronous */
-/* qp[0] writes with a key that does not exist: qp[1] reports it. */
+/* qp[0] WRITEs with an R_Key that no region has, so that qp[1] reports an error. */
 static void provoke_access_error(struct kit *k, struct ibv_qp *qp[2])
 {
 	struct ibv_sge local = kit_sge(k, 0, 0, 8);
@@ -333,7 +339,9 @@ static void a_full_queue_is_an_event_of_the_queue_and_its_qp(void **state)
 	k->cq = tiny;
 	kit_pair(k, IBV_QPT_RC, qp);
 	k->cq = plain;
-	/* Flushed receives complete at once, and there is room for tiny->cqe. */
+	/* Flushed receives complete at once. One more than the CQ has entries overruns
+	 * it.
+	 */
 	for (int i = 0; i < tiny->cqe + 1; i++)
 		kit_post_recv(k, qp[1], 0, kit_sge(k, 1, 0, 64));
 	kit_to_state(qp[1], IBV_QPS_ERR);

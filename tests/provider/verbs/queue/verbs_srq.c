@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_srq.c - shared receive queues by public verbs: objects, data, sizes. */
+/* verbs_srq.c - shared receive queues with public verbs: objects, data, and sizes. */
 #include "srq_kit.h"
 
 /* ------------------------------------------------------------------ objects */
@@ -76,11 +76,11 @@ static void kinds_of_srq_that_cannot_be_are_refused(void **state)
 
 	assert_null(ibv_create_srq_ex(k->ctx, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
-	attr.srq_type = IBV_SRQT_XRC; /* without a domain */
+	attr.srq_type = IBV_SRQT_XRC; /* fails: no XRC domain is given */
 	attr.comp_mask &= ~(uint32_t)IBV_SRQ_INIT_ATTR_TM;
 	assert_null(ibv_create_srq_ex(k->ctx, &attr));
 	assert_int_equal(errno, EINVAL);
-	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE; /* without a PD */
+	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE; /* fails: no PD is given */
 	attr.srq_type = IBV_SRQT_BASIC;
 	assert_null(ibv_create_srq_ex(k->ctx, &attr));
 	assert_int_equal(errno, EINVAL);
@@ -205,7 +205,7 @@ static void posting_says_what_is_wrong(void **state)
 					      .sg_list = sge,
 					      .num_sge = 1 };
 	assert_int_equal(ibv_post_srq_recv(srq, wr, &bad), ENOMEM);
-	assert_ptr_equal(bad, &wr[4]); /* those before it are posted */
+	assert_ptr_equal(bad, &wr[4]); /* the receives before it were posted */
 	wr[5].num_sge = 2;
 	assert_int_equal(ibv_post_srq_recv(srq, &wr[5], &bad), EINVAL);
 	wr[5].num_sge = -1;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_srq_events.c - shared receive queues by public verbs: events, threads, fork. */
+/* verbs_srq_events.c - shared receive queues with public verbs: events, threads, and
+ * fork().
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -33,7 +35,7 @@ static void the_limit_is_told_once_and_is_then_zero(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-/* ibv_modify_srq() that fails, in each way that there is. */
+/* ibv_modify_srq() must fail and leave the limit as it was. */
 static void expect_refused(struct ibv_srq *srq, uint32_t max_wr, uint32_t limit, int mask)
 {
 	struct ibv_srq_attr attr = { .max_wr = max_wr, .srq_limit = limit };
@@ -54,7 +56,8 @@ static void a_change_that_fails_leaves_the_limit(void **state)
 	new_pair(k, srq, IBV_QPT_RC, qp);
 	post_many(k, srq, 5);
 	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
-	expect_refused(srq, 4, 0, IBV_SRQ_MAX_WR); /* fewer than are posted */
+	/* fewer than the number of posted receives */
+	expect_refused(srq, 4, 0, IBV_SRQ_MAX_WR);
 	expect_refused(srq, 4, 1, both);
 	expect_refused(srq, 4, 0, both);
 	expect_refused(srq, 1u << 30, 1, both);
@@ -62,7 +65,7 @@ static void a_change_that_fails_leaves_the_limit(void **state)
 	expect_refused(srq, 0, 1u << 30, IBV_SRQ_LIMIT);
 	expect_refused(srq, 8, 9, both);
 	expect_refused(srq, 0, 1, IBV_SRQ_LIMIT | 1 << 5);
-	/* It is not only shown. */
+	/* The new limit is in force, not only returned by queries. */
 	for (unsigned i = 0; i < 3; i++) {
 		expect_no_async(k);
 		send_to(k, qp[0], 8);
@@ -126,7 +129,9 @@ static void destroying_waits_for_the_acknowledgement(void **state)
 	assert_int_equal(ev.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
 	kit_destroy_pair(qp);
 	assert_int_equal(pthread_create(&thread, NULL, destroy_it, &d), 0);
-	/* Time enough for the other thread, without measuring any. */
+	/* These messages give the other thread enough time, without a measurement of
+	 * time.
+	 */
 	for (unsigned i = 0; i < KIT_WR; i++) {
 		kit_post_recv(k, other[1], i, kit_sge(k, 1, 0, 64));
 		send_to(k, other[0], 8);
@@ -252,7 +257,7 @@ static void a_fork_child_has_no_srq(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-/* The context takes with it what the program forgot. */
+/* Closing the context destroys an SRQ that the program did not destroy. */
 static void a_forgotten_srq_goes_with_the_context(void **state)
 {
 	struct ibv_context *ctx = kit_open_device();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_threads.c - all verbs from several threads at once, on one context. */
+/* verbs_threads.c - several threads use all verbs at once, on one context. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -17,8 +17,8 @@ struct worker {
 	pthread_t thread;
 };
 
-/* Each worker has a CQ, a buffer and a pair of QPs of its own, made and destroyed many
- * times, in the context of all.
+/* Each worker has a CQ, a buffer and a pair of QPs in the common context. It makes and
+ * destroys them several times.
  */
 static void *send_receive_and_start_over(void *arg)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_wq.c - receive work queues and tables of them: life, states, refusals.
+/* verbs_wq.c - receive work queues and indirection tables: life, states, and refused
+ * calls.
  *
- * What they receive is in verbs_rss.c, which wants privilege.
+ * verbs_rss.c, which needs a privilege, tests what they receive.
  */
 #include <poll.h>
 #include <sys/wait.h>
@@ -132,7 +133,9 @@ static void what_cannot_be_is_refused(void **state)
 		attr.create_flags = flag;
 		expect_none(k, &attr, EOPNOTSUPP);
 	}
-	/* The limits themselves can be had, and nothing above was kept. */
+	/* A queue with exactly these limits can be made, and the failed calls above have
+	 * kept no memory.
+	 */
 	attr = wq_attr(k), attr.max_wr = (uint32_t)dev.max_qp_wr;
 	attr.max_sge = (uint32_t)dev.max_sge;
 	assert_int_equal(ibv_destroy_wq(ibv_create_wq(k->ctx, &attr)), 0);
@@ -241,7 +244,8 @@ static void receives_are_taken_until_it_is_full(void **state)
 	attr.max_sge = 1;
 	wq = ibv_create_wq(k->ctx, &attr);
 	assert_non_null(wq);
-	assert_int_equal(post_wq(k, wq, 0), EINVAL); /* in RESET */
+	/* fails because the queue is in RESET */
+	assert_int_equal(post_wq(k, wq, 0), EINVAL);
 	bring(wq, IBV_WQS_RDY);
 	assert_int_equal(ibv_post_wq_recv(wq, &wr, &bad), attr.max_sge < 2 ? EINVAL : 0);
 	for (uint32_t i = 0; i < attr.max_wr; i++)
@@ -272,7 +276,8 @@ static void an_error_flushes_and_a_reset_forgets(void **state)
 	assert_int_equal(move(wq, IBV_WQS_RDY), 0);
 	assert_int_equal(post_wq(k, wq, 4), 0);
 	assert_int_equal(move(wq, IBV_WQS_ERR), 0);
-	assert_int_equal(move(wq, IBV_WQS_RESET), 0); /* the flush is for nobody */
+	/* the reset discards the flushed completions */
+	assert_int_equal(move(wq, IBV_WQS_RESET), 0);
 	kit_expect_none(k->cq);
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 	assert_int_equal(ibv_destroy_wq(other), 0);
@@ -289,7 +294,8 @@ static struct ibv_async_event next_event(struct kit *k)
 	return event;
 }
 
-/* One queue overruns the CQ, which is the end of the other, too. */
+/* One work queue overruns the CQ. This moves the other work queue to the error state too.
+ */
 static void a_lost_completion_is_fatal(void **state)
 {
 	struct kit *k = *state;
@@ -322,7 +328,8 @@ static void a_lost_completion_is_fatal(void **state)
 		}
 		ibv_ack_async_event(&event);
 	}
-	assert_int_equal(move(wq, IBV_WQS_RDY), EINVAL); /* it is in ERR */
+	/* the work queue is in the error state */
+	assert_int_equal(move(wq, IBV_WQS_RDY), EINVAL);
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 	assert_int_equal(ibv_destroy_wq(full), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
@@ -452,7 +459,9 @@ static void a_child_of_fork_only_frees(void **state)
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
-/* As many as there may be, again after each close: a context leaves nothing. */
+/* Each round makes as many objects as the device allows. So the close before it must have
+ * freed all objects of its context.
+ */
 static void a_closed_context_leaves_nothing(void **state)
 {
 	enum {

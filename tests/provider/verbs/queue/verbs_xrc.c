@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_xrc.c - XRC by public verbs: domains, both kinds of QP, data. */
+/* verbs_xrc.c - XRC with public verbs: domains, both kinds of QPs, and data. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -7,11 +7,11 @@
 
 #include "srq_kit.h"
 
-/* Both ends in one context. */
+/* Both ends of an XRC connection, in one context. */
 struct xrc {
 	struct kit *k;
 	struct ibv_xrcd *xrcd;
-	struct ibv_cq *cq; /* of the SRQ */
+	struct ibv_cq *cq; /* CQ of the SRQ */
 	struct ibv_srq *srq;
 	uint32_t srqn;
 	struct ibv_qp *ini, *tgt;
@@ -60,7 +60,7 @@ static struct ibv_qp *new_initiator(struct kit *k)
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = k->cq,
 		.cap = { .max_send_wr = KIT_WR,
-			 .max_recv_wr = 5, /* does not apply */
+			 .max_recv_wr = 5, /* ignored for this type of QP */
 			 .max_send_sge = KIT_SGE,
 			 .max_inline_data = KIT_INLINE },
 		.qp_type = IBV_QPT_XRC_SEND,
@@ -152,7 +152,7 @@ static void xrc_domains_of_one_file_are_one(void **state)
 	struct ibv_xrcd *a, *b, *other;
 	struct ibv_qp *qp, *same;
 
-	assert_null(open_domain(k->ctx, fd, 0)); /* not there yet */
+	assert_null(open_domain(k->ctx, fd, 0)); /* fails: the file has no domain yet */
 	assert_int_equal(errno, EAGAIN);
 	a = open_domain(k->ctx, fd, O_CREAT | O_EXCL);
 	assert_non_null(a);
@@ -179,7 +179,8 @@ static void xrc_domains_of_one_file_are_one(void **state)
 	assert_int_equal(ibv_close_xrcd(b), 0);
 	assert_int_equal(ibv_close_xrcd(other), 0);
 
-	assert_null(open_domain(k->ctx, fd, 0)); /* gone with its last handle */
+	/* fails: the domain ended with its last handle */
+	assert_null(open_domain(k->ctx, fd, 0));
 	assert_int_equal(errno, EAGAIN);
 	close(fd);
 	close(copy);
@@ -211,8 +212,8 @@ static void xrc_domains_are_opened_as_the_manual_says(void **state)
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 }
 
-/* It is in no protection domain, but remembers the one that the program names, as
- * librdmacm relies on.
+/* An XRC target QP has no PD. But its struct keeps the PD that the program names, because
+ * librdmacm uses it.
  */
 static void a_target_qp_is_of_the_context_of_its_domain(void **state)
 {
@@ -368,7 +369,7 @@ static void a_target_qp_may_be_shared(void **state)
 	assert_ptr_equal(same->qp_context, &attr);
 	assert_int_equal(same->state, IBV_QPS_RTS);
 
-	/* It lives on without the handle that made it. */
+	/* The QP exists without the handle that created it. */
 	assert_int_equal(ibv_destroy_qp(x.tgt), 0);
 	x.tgt = same;
 	assert_int_equal(post_long(k, x.srq, 1, 100), 0);
@@ -376,7 +377,9 @@ static void a_target_qp_may_be_shared(void **state)
 	kit_expect(x.cq, 1, IBV_WC_RECV);
 	kit_expect(k->cq, 77, IBV_WC_SEND);
 
-	/* What one of them changes all see; each gets the events. */
+	/* A change through one handle is visible through all of them. Each handle gets
+	 * the QP's events.
+	 */
 	same = ibv_open_qp(k->ctx, &attr);
 	assert_non_null(same);
 	kit_to_state(same, IBV_QPS_ERR);
@@ -409,7 +412,7 @@ static void xrc_qps_have_no_receive_queue(void **state)
 	assert_int_equal(ibv_post_recv(x.ini, &recv, &bad_recv), EINVAL);
 	assert_int_equal(ibv_post_recv(x.tgt, &recv, &bad_recv), EINVAL);
 	assert_int_equal(ibv_post_send(x.tgt, &send, &bad_send), EINVAL);
-	assert_null(ibv_create_qp(k->pd, &attr)); /* no SRQ for an RC QP */
+	assert_null(ibv_create_qp(k->pd, &attr)); /* an RC QP cannot have an XRC SRQ */
 	assert_int_equal(errno, EINVAL);
 	attr.qp_type = IBV_QPT_XRC_RECV;
 	assert_null(ibv_create_qp(k->pd, &attr));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verbs_yield.c - a poll that gave the processor away tells of what came meanwhile.
+/* verbs_yield.c - a poll that has yielded the processor reports what came meanwhile.
  *
- * This program has a sched_yield() of its own, in front of the C library's: there the
- * others do what they do while this one has no processor.
+ * This program has its own sched_yield(), which precedes that of the C library. It sends
+ * a message, as another program would while this one has no processor.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -10,12 +10,12 @@
 #include "tests/provider/kit/verbs_kit.h"
 
 static struct {
-	struct ibv_qp *sender; /* NULL: nothing to send */
+	struct ibv_qp *sender; /* NULL: the next yield sends nothing */
 	struct ibv_send_wr *wr;
 	pthread_t poller;
 } others;
 
-/* The background thread yields too. */
+/* Only the polling thread's yields send. The background thread yields too. */
 int __attribute__((visibility("default"))) sched_yield(void)
 {
 	struct ibv_qp *sender = others.sender;
@@ -27,7 +27,9 @@ int __attribute__((visibility("default"))) sched_yield(void)
 	return 0;
 }
 
-/* Poll until the others had the processor. Return: what that poll found. */
+/* Polls until a yield has sent the message. Returns the number of completions that the
+ * poll with this yield has found.
+ */
 static int poll_while_they_send(struct kit *k, struct ibv_qp *sender, bool extended)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
@@ -55,8 +57,9 @@ static int poll_while_they_send(struct kit *k, struct ibv_qp *sender, bool exten
 	return got;
 }
 
-/* Where the threads get no processor in time the message is not there yet: then a later
- * round shows it. Without a look none does.
+/* If the device's threads get no processor in time, the message has not arrived when the
+ * poll looks; then a later round finds it. If polls did not look after yielding, none of
+ * the rounds would.
  */
 static void expect_a_look_after_giving_way(struct kit *k, bool extended)
 {
@@ -71,7 +74,9 @@ static void expect_a_look_after_giving_way(struct kit *k, bool extended)
 		got = poll_while_they_send(k, qp[0], extended);
 		found += got;
 		for (int i = got; i < 2;
-		     i++) /* what is posted next leaves at once then */
+		     /* takes what is left, so that the next round's send is not delayed
+		      */
+		     i++)
 			kit_wait(k->cq);
 	}
 	assert_true(found > 0);
