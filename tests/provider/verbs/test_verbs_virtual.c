@@ -270,7 +270,7 @@ static void data_is_in_order_if_pcie_keeps_it(void **state)
 			fail_msg("row %u: %d", i, in_order[i]);
 }
 
-/* Returns the doorbell record after a post of @count requests. */
+/* Returns the WQEs and doorbell (struct rn_host_bell) of a post of @count requests. */
 static struct rn_host_bell bell_of(struct ibv_qp *qp, unsigned count)
 {
 	struct ibv_send_wr wr[4], *bad;
@@ -306,7 +306,8 @@ static void a_doorbell_names_the_requests_of_its_post(void **state)
 	assert_int_equal(second.count, 3);
 }
 
-/* Returns the doorbell record after a post of @count receives, to @srq if it is not NULL.
+/* Returns the WQEs and doorbell (struct rn_host_bell) of a post of @count receives, to
+ * @srq if it is not NULL.
  */
 static struct rn_host_bell bell_of_receives(struct ibv_qp *qp, struct ibv_srq *srq,
 					    unsigned count)

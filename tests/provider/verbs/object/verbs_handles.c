@@ -119,8 +119,7 @@ static void an_object_of_another_kind_is_not_there(void **state)
 	}
 }
 
-/* ---------------------------------------------------------------- children and closing
- */
+/* --------------------------------------------------------------- children and closing */
 static void make_all(struct kit *k, void *object[SUBJECTS])
 {
 	for (unsigned i = 0; i < SUBJECTS; i++)

@@ -74,8 +74,7 @@ static void threads_with_queues_of_their_own_do_not_disturb_each_other(void **st
 		assert_int_equal(pthread_join(w[i].thread, NULL), 0);
 }
 
-/* ------------------------------------------------- one queue, many pollers and posters
- */
+/* ------------------------------------------------ one queue, many pollers and posters */
 struct shared {
 	struct kit *k;
 	struct ibv_qp *qp[2];
