@@ -167,8 +167,8 @@ struct rn_host_region {
 void rn_host_region_link(struct rn_host *h, struct rn_host_region *r);
 void rn_host_region_unlink(struct rn_host *h, struct rn_host_region *r);
 
-/* Lets the hierarchy reach memory of real GPUs (transport/io/cuda). The host lock is held.
- * Returns false if there is no memory.
+/* Lets the hierarchy reach memory of real GPUs (transport/io/cuda). The host lock is
+ * held. Returns false if there is no memory.
  */
 bool rn_host_open_real(struct rn_host *h);
 
