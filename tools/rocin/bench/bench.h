@@ -297,7 +297,8 @@ struct rn_bench_value {
 	 * of the slice, summed over all pairs.
 	 */
 	double cores;
-	double cpu; /* CPU time of both ends for what was moved, in rn_bench_cpu_unit() */
+	/* CPU time of both ends per unit of transferred data, in rn_bench_cpu_unit() */
+	double cpu;
 };
 
 struct rn_bench_results {
@@ -444,18 +445,18 @@ struct rn_bench_verbs {
 	uint32_t lane;
 };
 
-/* What a stream over verbs consists of, for the threads of threads.c, each of which has a
- * state of its own (a lane). rn_bench_stream_open() takes the parameters of the link that
- * the lane decides from @like; the others are as in struct rn_bench_ops.
+/* The parts of a stream over verbs. The threads of threads.c call them, each with a state
+ * of its own (a lane). rn_bench_stream_open() takes from @like those parameters of the
+ * link that depend on the lane; the other parameters are as in struct rn_bench_ops.
  */
 int rn_bench_stream_open(struct rn_bench_end *end, struct rn_bench_verbs *v,
 			 const struct rn_bench_link_cfg *like);
 void rn_bench_stream_fill(struct rn_bench_end *end, void *state);
-/* Sends for one time slice and sets *@result, or serves until the sender has ended it.
- * Adds the requests that were sent to end->shared->sent.
+/* The sender sends for one time slice and sets *@result; the receiver works until the
+ * sender has ended the slice. Adds the number of sent requests to end->shared->sent.
  */
 int rn_bench_stream_run(struct rn_bench_end *end, void *state, double *result);
-/* Checks the data of one lane, but not how many messages have come. */
+/* Checks the data of one lane, but not the number of its messages. */
 int rn_bench_stream_check_lane(struct rn_bench_end *end, struct rn_bench_verbs *v);
 void rn_bench_stream_close(struct rn_bench_verbs *v);
 

@@ -168,7 +168,9 @@ static int patience_at(struct rn_bench_meter *m, uint64_t now)
 		return -1;
 	if (now < m->give_up_ns)
 		return 0;
-	/* Look again when the time that others had would have been made up for. */
+	/* The limit is extended by the run delay since the last call, in which the
+	 * process could not work.
+	 */
 	delay = rn_bench_run_delay_ns();
 	m->give_up_ns += delay - m->delay_ns;
 	m->delay_ns = delay;

@@ -34,7 +34,7 @@ const char *rn_bench_unit(enum rn_bench_kind kind)
 double rn_bench_cpu_each(enum rn_bench_kind kind, double value, double cores,
 			 unsigned pairs)
 {
-	/* A pair makes one round trip after the other, and @value is the time of one. */
+	/* @value is the time of a round trip. Each pair performs one at a time. */
 	return kind == RN_BENCH_LAT ? cores / pairs * value : cores / value;
 }
 
@@ -47,16 +47,18 @@ unsigned rn_bench_copies(const struct rn_bench_cell *cell)
 {
 	switch (rn_bench_item_info[cell->item].family) {
 	case RN_BENCH_VERBS:
-		/* By UDP: into the packet, into the kernel, out of it, into memory. By
-		 * the local wire: into the packet, into the ring, into memory. What a
-		 * device beside does is not known: a card copies nothing by processors.
+		/* Over UDP: from memory into the packet, into the kernel, out of the
+		 * kernel, and into memory. Over the local wire: into the packet, into the
+		 * ring, and into memory. The number is not known for another device; an
+		 * RNIC, for instance, does not use processors for it.
 		 */
 		return cell->wire == RN_BENCH_OVER_UDP	   ? 4
 		       : cell->wire == RN_BENCH_OVER_LOCAL ? 3
 							   : RN_BENCH_COPIES_UNKNOWN;
 	case RN_BENCH_TCP: /* into the kernel and out of it */
 		return 2;
-	case RN_BENCH_UDP: /* the same; one more a side where that is measured */
+	/* into the kernel and out of it; UDP_CRC_BW also copies at each end */
+	case RN_BENCH_UDP:
 		return cell->item == RN_BENCH_UDP_CRC_BW ? 4 : 2;
 	case RN_BENCH_MEMORY:
 		return cell->item == RN_BENCH_RING_BW	  ? 2

@@ -130,7 +130,7 @@ struct rn_bench_cell {
 	 * has no threads besides its first one. Only for streams over verbs.
 	 */
 	uint32_t threads;
-	/* what threads of a process do with the queues of the others */
+	/* which queues the threads of a process share */
 	enum rn_bench_sharing sharing;
 	uint32_t rcvbuf; /* SO_RCVBUF of verbs and UDP; 0: as much as possible */
 };

@@ -57,8 +57,8 @@ struct member {
 	void *state[RN_BENCH_CELLS_MAX];
 };
 
-/* The clocks of a process at one moment: its CPU time, all threads together, and the time
- * of the machine.
+/* Two clocks, read at one moment: the CPU time of all threads of the process, and the
+ * monotonic clock.
  */
 struct clocks {
 	rn_ns cpu, wall;
@@ -202,8 +202,8 @@ static void obey_orders(struct rn_bench_end *end, const struct rn_bench_plan *pl
 
 /* ----------------------------------------------- control of the processes of a team */
 enum {
-	/* ms that a team may take for an order, in addition to the time slice: so long
-	 * that its processes may each get a fiftieth of a processor
+	/* Time in ms that a team may take for an order, in addition to the time slice. It
+	 * suffices even if each of its processes gets only a fiftieth of a processor.
 	 */
 	ANSWER_MS = 600000,
 	/* ms that a team may take to close everything; 10000 QPs take long */
@@ -385,8 +385,8 @@ static struct rn_bench_pair *pair_of(struct rn_bench_team *team, unsigned i)
 	return &team->pair[i / 2];
 }
 
-/* What the processes of a team have answered about a slice. @value: of each sender;
- * @cores: CPU time over time, of all processes together.
+/* The answers of a team's processes after a slice. @value: the results of the senders.
+ * @cores: CPU time of all processes together, divided by the time of the slice.
  */
 struct answers {
 	double value[RN_BENCH_PAIRS_MAX];

@@ -395,7 +395,7 @@ static int post_burst(struct rn_bench_end *end, struct rn_bench_verbs *v)
 	return 0;
 }
 
-/* Returns the number of requests that have completed, which another thread may count. */
+/* Returns the number of completed requests. With a shared CQ, other threads change it. */
 static uint64_t completed(const struct rn_bench_verbs *v)
 {
 	return __atomic_load_n(&v->completed, __ATOMIC_RELAXED);
