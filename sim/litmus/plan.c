@@ -330,7 +330,7 @@ static void plan_writes(struct rn_model_plan *plan, const struct rn_litmus_instr
 }
 
 /* Returns the maximum number of TLPs that can be in flight. Each granule of a message can
- * have two (the read of the requester and the write of the responder); to these come CQEs
+ * have two: the read of the requester and the write of the responder. The others are CQEs
  * at both ends, doorbells and the fetches after them, and loads and stores of threads.
  */
 static uint32_t tlps_needed(const struct rn_model_plan *plan)

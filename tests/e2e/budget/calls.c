@@ -164,7 +164,7 @@ static void serve(struct end *e)
 		post_receives(e, count);
 		send_bytes(e->fd, &asked, 1);
 		take_completions(e, count);
-		poll_in_vain(e, 16); /* so that its acknowledgement is sent */
+		poll_in_vain(e, 16); /* so that the last ACK is sent */
 		send_bytes(e->fd, &asked, 1);
 	}
 }

@@ -81,7 +81,7 @@ struct rnd_attachment {
 void rnd_groups_init(struct rnd_groups *groups);
 void rnd_groups_fini(struct rnd_groups *groups);
 
-/* If users other than this one are admitted, updates the set of admitted ports. The
+/* If users other than rocind's own are admitted, updates the set of admitted ports. The
  * caller must call this at intervals.
  */
 void rnd_groups_admit(struct rnd_groups *groups);
