@@ -230,8 +230,7 @@ static void ud_datagram_arrives_behind_its_headers(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-/* ------------------------------------------------------------- ibv_wr_*, ibv_start_poll
- */
+/* ---------------------------------------------------------- ibv_wr_*, ibv_start_poll */
 static struct ibv_qp_ex *create_qp_ex(struct kit *k, uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex attr = {
