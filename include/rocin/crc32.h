@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* crc32.h - the CRC-32 of Ethernet and of the ICRC, computed with the fastest
- * instructions that the processor has.
+ * instructions that the processor has, or by those that were measured to be the fastest.
  *
- * Threads: any; nothing here has state.
+ * Threads: any.
  */
 #ifndef RN_CRC32_H
 #define RN_CRC32_H
@@ -35,12 +35,23 @@ enum rn_crc32_means {
 	RN_CRC32_BY_16,
 	RN_CRC32_BY_32,
 	RN_CRC32_BY_64,
+	RN_CRC32_MEANS_COUNT,
 };
 
-/* Returns the fastest implementation that this processor has, at the level in force
- * (rocin/cpu.h).
+/* Returns the implementation with the widest instructions that this processor has, at the
+ * level in force (rocin/cpu.h). On most processors it is the fastest.
  */
 enum rn_crc32_means rn_crc32_best(void);
+
+/* Returns the implementation that the functions without @means use: rn_crc32_best(), or
+ * what was passed to rn_crc32_use() for the level in force.
+ */
+enum rn_crc32_means rn_crc32_in_use(void);
+
+/* Makes the functions without @means use the implementation @means, which must not exceed
+ * rn_crc32_best(), at the level in force. The results are the same for all.
+ */
+void rn_crc32_use(enum rn_crc32_means means);
 
 /* Computes the CRC as rn_crc32() does, with implementation @means, which must not exceed
  * rn_crc32_best(). For tests.

@@ -14,6 +14,7 @@
 #include "rocin/crc32.h"
 
 #include <libdeflate.h>
+#include <stdatomic.h>
 
 #include "rocin/cpu.h"
 
@@ -393,6 +394,26 @@ enum rn_crc32_means rn_crc32_best(void)
 
 #endif /* FOLDING */
 
+/* For each level of vector instructions: the implementation in use, plus 1; 0: that of
+ * rn_crc32_best().
+ */
+static _Atomic uint8_t in_use[RN_CPU_LEVELS];
+
+enum rn_crc32_means rn_crc32_in_use(void)
+{
+	uint8_t means =
+		atomic_load_explicit(&in_use[rn_cpu_level()], memory_order_relaxed);
+
+	return means ? (enum rn_crc32_means)(means - 1) : rn_crc32_best();
+}
+
+void rn_crc32_use(enum rn_crc32_means means)
+{
+	assert(means <= rn_crc32_best());
+	atomic_store_explicit(&in_use[rn_cpu_level()], (uint8_t)(means + 1),
+			      memory_order_relaxed);
+}
+
 static inline uint32_t crc_by(enum rn_crc32_means means, const uint64_t *head,
 			      const uint8_t *p, size_t len)
 {
@@ -420,13 +441,18 @@ uint32_t rn_crc32_by(enum rn_crc32_means means, const uint64_t head[RN_CRC32_HEA
 
 uint32_t rn_crc32(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p, size_t len)
 {
-	return crc_by(rn_crc32_best(), head, p, len);
+	return crc_by(rn_crc32_in_use(), head, p, len);
+}
+
+static bool is_whole(size_t len)
+{
+	return len >= RN_CRC32_PART_MIN && len <= RN_CRC32_PART_MAX &&
+	       (len & (len - 1)) == 0;
 }
 
 bool rn_crc32_can_copy(size_t len)
 {
-	return len >= RN_CRC32_PART_MIN && len <= RN_CRC32_PART_MAX &&
-	       (len & (len - 1)) == 0 && rn_crc32_best() >= RN_CRC32_BY_32;
+	return is_whole(len) && rn_crc32_in_use() >= RN_CRC32_BY_32;
 }
 
 void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *src,
@@ -434,7 +460,7 @@ void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *sr
 {
 	assert(means <= rn_crc32_best());
 	assert(means >= RN_CRC32_BY_32);
-	assert(rn_crc32_can_copy(len));
+	assert(is_whole(len));
 #if FOLDING
 	if (means == RN_CRC32_BY_64)
 		copy_by_64(dst, src, len, part->w);
@@ -449,13 +475,13 @@ void rn_crc32_copy_by(enum rn_crc32_means means, uint8_t *dst, const uint8_t *sr
 void rn_crc32_copy(uint8_t *dst, const uint8_t *src, uint32_t len,
 		   struct rn_crc32_part *part)
 {
-	rn_crc32_copy_by(rn_crc32_best(), dst, src, len, part);
+	rn_crc32_copy_by(rn_crc32_in_use(), dst, src, len, part);
 }
 
 uint32_t rn_crc32_with(const uint64_t head[RN_CRC32_HEAD / 8], const uint8_t *p,
 		       size_t len, const struct rn_crc32_part *part)
 {
-	assert(len % 16 == 0 && rn_crc32_can_copy(part->len));
+	assert(len % 16 == 0 && is_whole(part->len));
 #if FOLDING
 	return crc_with_part(head, p, len, part);
 #else

@@ -18,11 +18,13 @@
 #include "doctor.h"
 #include "provider/settings/settings.h"
 #include "rocin/cpu.h"
+#include "rocin/crc32.h"
 #include "tools/rocin/common/arguments.h"
 #include "tools/rocin/common/cmd.h"
 #include "tools/rocin/common/files.h"
 #include "transport/io/host/runtime_dir.h"
 #include "transport/io/host/uring.h"
+#include "transport/io/memory/speed.h"
 #include "transport/io/rocind/rocind_client.h"
 #include "transport/io/udp/net_udp.h"
 
@@ -349,6 +351,35 @@ static void check_cpu(struct doctor *d)
 					     : "");
 }
 
+/* Reports how fast each kind of instructions copies and sums, and which is used. */
+static void check_speed(struct doctor *d)
+{
+	static const char *const name[RN_CRC32_MEANS_COUNT] = {
+		[RN_CRC32_PLAIN] = "memcpy and libdeflate",
+		[RN_CRC32_BY_16] = "memcpy and 16 bytes at a time",
+		[RN_CRC32_BY_32] = "32 bytes at a time, in one pass",
+		[RN_CRC32_BY_64] = "64 bytes at a time, in one pass",
+	};
+	static struct rnp_settings s;
+	struct rn_speed speed;
+	char err[512];
+
+	if (!d->speed || rnp_settings_read(&s, err, sizeof(err)))
+		return;
+	rn_cpu_limit(s.cpu);
+	if (!rn_speed_measure(&speed)) {
+		rn_doctor_find(d, NOTE, "there is no memory to measure speeds in");
+		return;
+	}
+	for (unsigned i = 0; i <= rn_crc32_best(); i++)
+		rn_doctor_find(d, GOOD,
+			       "copying and summing %u bytes takes %llu ns by %s%s",
+			       RN_SPEED_LEN, (unsigned long long)speed.ns[i], name[i],
+			       i == rn_speed_fastest(&speed)
+				       ? ", which a device would choose now"
+				       : "");
+}
+
 /* Checks that io_uring works, but only if the user has selected it by ROCIN_IO: a sandbox
  * may kill a process that tries io_uring.
  */
@@ -379,6 +410,9 @@ static const struct argp_option options[] = {
 	  "Ask the device at ADDRESS: do packets get there and back, of which size, "
 	  "and what differs there",
 	  0 },
+	{ "speed", 's', NULL, 0,
+	  "Measure also how fast this machine copies packets and computes their ICRCs",
+	  0 },
 	{ 0 },
 };
 
@@ -395,6 +429,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return d->json ? 0 : ENOMEM;
 	case 'p':
 		d->peer = arg;
+		return 0;
+	case 's':
+		d->speed = true;
 		return 0;
 	case ARGP_KEY_ARGS:
 		d->program = state->argv[state->next];
@@ -438,6 +475,7 @@ int rn_cmd_doctor(int argc, char **argv)
 	check_local_wires(&d);
 	check_io(&d);
 	check_cpu(&d);
+	check_speed(&d);
 	check_devices(&d);
 	check_libibverbs(&d);
 	check_environment(&d);

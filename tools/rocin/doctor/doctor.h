@@ -11,6 +11,7 @@ struct doctor {
 	/* address of a peer that is to be checked; NULL: none was given */
 	const char *peer;
 	struct rn_launch launch;
+	bool speed; /* the speed of the machine is to be measured */
 	bool prepared;
 	bool is_partly_reached; /* LD_PRELOAD affects only a part of the program */
 	unsigned faults;
