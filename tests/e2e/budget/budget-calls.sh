@@ -88,7 +88,7 @@ if [ -n "${1:-}" ]; then
 fi
 at_most 60 poll 20 'a poll that finds nothing'
 one_run post 200
-posts_at_most 2160 -L 'post of 64 bytes to the local wire'
-posts_at_most 2340 -l 'post of 64 bytes to the local wire that wakes the peer'
-at_most 1780 send 40 'a SEND of 64 bytes in a burst by UDP' ROCIN_LOCAL=off
-at_most 1870 receive 40 'a SEND of 64 bytes that is received from the local wire'
+posts_at_most 2140 -L 'post of 64 bytes to the local wire'
+posts_at_most 2320 -l 'post of 64 bytes to the local wire that wakes the peer'
+at_most 1755 send 40 'a SEND of 64 bytes in a burst by UDP' ROCIN_LOCAL=off
+at_most 1850 receive 40 'a SEND of 64 bytes that is received from the local wire'
