@@ -152,6 +152,7 @@ static void cq_that_is_destroyed_is_not_polled(void **state)
 {
 	struct vverbs_device *d = &vverbs_devices[0];
 	struct rnp_front *front = (struct rnp_front *)d->ctx.engine;
+	static const _Atomic uint64_t still;
 	struct ibv_cq *cq = vverbs_new_cq(d);
 	struct ibv_wc wc;
 
@@ -159,10 +160,10 @@ static void cq_that_is_destroyed_is_not_polled(void **state)
 	assert_non_null(cq);
 	assert_int_equal(rnp_poll_cq(cq, 1, &wc), 0);
 	assert_int_equal(rnp_destroy_cq(cq), 0);
-	/* The state after a full poll: the short polls have rings to look at, and the
-	 * rings are empty.
+	/* The state after a full poll that found a ring to look at, and nothing in it.
 	 */
-	front->watch.end = front->watch.ring;
+	front->watch.ring[0] = (struct rn_ring_watched){ .tail = &still };
+	front->watch.end = &front->watch.ring[1];
 	atomic_store(&front->short_polls, 2);
 	assert_int_equal(rnp_poll_cq(d->cq, 1, &wc), 0);
 	assert_int_equal(atomic_load(&front->short_polls), 1);
