@@ -29,18 +29,22 @@
 #include "tools/rocin/common/namespaces.h"
 
 enum {
-	/* Period in ms in which counters are written. Reading all of them and writing
-	 * their files takes about 1 ms of a processor.
+	/* Period in ms in which counters are written, which takes 1.3 ms of a processor.
 	 */
 	COUNTERS_MS = 1000,
-	DEEPEST =
-		8, /* levels of directories of the tree that the machine may have, too */
+	/* Directories that both the tree and the machine have: seven without real
+	 * devices. */
+	DIRECTORIES_MAX = 64,
 };
 
-/* Where the first error occurred. */
 struct reach {
-	char *err;
+	char *err; /* text of the first error */
 	size_t err_len;
+	/* Directories of the machine that have to be looked at, in this order, so that a
+	 * cover is there before what is mounted below it.
+	 */
+	char directory[DIRECTORIES_MAX][256];
+	unsigned directories;
 };
 
 static int fail(const struct reach *r, const char *what, const char *path)
@@ -68,11 +72,9 @@ static int enter_namespaces(const struct reach *r)
 	return rc;
 }
 
-/* --------------------------------------------------------------- directories and mounts
- */
-/* An entry of a directory, with the names by which its parts are used. */
+/* ------------------------------------------------------------ directories and mounts */
+/* An entry of the tree. */
 struct entry {
-	const char *name;
 	char from[PATH_MAX]; /* what is shown */
 	char to[PATH_MAX];   /* where */
 };
@@ -139,76 +141,74 @@ static int cover(const struct reach *r, const char *path)
 	return rc;
 }
 
-static int merge(const struct reach *r, const char *tree, const char *path,
-		 unsigned depth);
+static int push(struct reach *r, const char *path)
+{
+	if (r->directories == DIRECTORIES_MAX ||
+	    strlen(path) >= sizeof(r->directory[0])) {
+		errno = ENAMETOOLONG;
+		return fail(r, "look at", path);
+	}
+	snprintf(r->directory[r->directories++], sizeof(r->directory[0]), "%s", path);
+	return 0;
+}
 
-/* Adds entry @e of the tree to a directory of the machine. *@is_covered: whether the
- * directory is covered.
+/* Adds entry @e of the tree to directory @path. What the machine has there stays what it
+ * is; a directory is looked at later. *@is_covered: whether @path is covered.
  */
-static int add(const struct reach *r, const struct entry *e, const char *path,
-	       bool *is_covered, unsigned depth)
+static int add(struct reach *r, const struct entry *e, const char *path, bool *is_covered)
 {
 	struct stat ours, theirs;
 	int rc = 0;
 
 	if (lstat(e->from, &ours))
 		return 0;
-	if (lstat(e->to, &theirs) == 0) {
-		/* A file of the machine stays what it is. */
-		if (S_ISDIR(ours.st_mode) && S_ISDIR(theirs.st_mode))
-			return merge(r, e->from, e->to, depth + 1);
-		return 0;
-	}
+	if (lstat(e->to, &theirs) == 0)
+		return S_ISDIR(ours.st_mode) && S_ISDIR(theirs.st_mode) ? push(r, e->to)
+									: 0;
 	if (!*is_covered)
 		rc = cover(r, path);
 	*is_covered = true;
 	return rc ? rc : show(r, e);
 }
 
-/* Adds the entries of directory @tree to directory @path. Those that are there already
- * come last, because a cover has to be below what is mounted in it.
- */
-static int merge(const struct reach *r, const char *tree, const char *path,
-		 unsigned depth)
+/* Adds what the tree has in the directory @path. */
+static int merge(struct reach *r, const char *tree, const char *path)
 {
 	bool is_covered = false;
 	struct dirent **entry;
+	char from[PATH_MAX];
 	struct entry e;
-	struct stat st;
-	int n = depth < DEEPEST ? scandir(tree, &entry, NULL, alphasort) : 0;
-	int rc = n < 0 ? fail(r, "read", tree) : 0;
+	int n, rc;
 
-	for (int is_there = 0; is_there <= 1; is_there++)
-		for (int i = 0; i < n && !rc; i++) {
-			e.name = entry[i]->d_name;
-			if (is_dots(e.name))
-				continue;
-			snprintf(e.from, sizeof(e.from), "%s/%s", tree, e.name);
-			snprintf(e.to, sizeof(e.to), "%s/%s", path, e.name);
-			if ((lstat(e.to, &st) == 0) == is_there)
-				rc = add(r, &e, path, &is_covered, depth);
-		}
-	for (int i = 0; i < n; i++)
+	snprintf(from, sizeof(from), "%s%s", tree, path);
+	n = scandir(from, &entry, NULL, alphasort);
+	rc = n < 0 ? fail(r, "read", from) : 0;
+	for (int i = 0; i < n; i++) {
+		const char *name = entry[i]->d_name;
+
+		snprintf(e.from, sizeof(e.from), "%s%s/%s", tree, path, name);
+		snprintf(e.to, sizeof(e.to), "%s/%s", path, name);
+		if (!rc && !is_dots(name))
+			rc = add(r, &e, path, &is_covered);
 		free(entry[i]);
-	if (n > 0)
+	}
+	if (n >= 0)
 		free(entry);
 	return rc;
 }
 
 int rn_reach_enter(const char *tree, char *err, size_t err_len)
 {
-	static const char *const roots[] = { "/sys", "/dev" };
-	const struct reach r = { err, err_len };
-	char from[PATH_MAX];
+	struct reach r = { .err = err, .err_len = err_len };
 	int rc = enter_namespaces(&r);
 
 	/* Mounts of the machine still appear here, and ours do not there. */
 	if (!rc && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		rc = fail(&r, "detach the mounts of", "/");
-	for (unsigned i = 0; i < RN_ARRAY_SIZE(roots) && !rc; i++) {
-		snprintf(from, sizeof(from), "%s%s", tree, roots[i]);
-		rc = merge(&r, from, roots[i], 0);
-	}
+	rc = rc ? rc : push(&r, "/sys");
+	rc = rc ? rc : push(&r, "/dev");
+	for (unsigned i = 0; i < r.directories && !rc; i++)
+		rc = merge(&r, tree, r.directory[i]);
 	return rc;
 }
 
