@@ -37,13 +37,13 @@ CONSUMERS = [
     ('Ceph', ['ceph-osd', 'ceph-mon', 'ceph-common'], 'monitor, OSD and clients', 'applications/ceph.sh', []),
     ('rsockets', ['librdmacm1', 'iperf'], 'iperf by librspreload', 'applications/rsockets.sh', []),
     ('uDAPL', ['dapl2-utils'], 'RDMA, atomics, 1000 connections', 'applications/dapl.sh', []),
-    ('QEMU', ['qemu-system-x86'], 'a machine moves by rdma:', 'applications/migration.sh', ['lo']),
+    ('QEMU', ['qemu-system-x86'], 'a virtual machine moves', 'applications/migration.sh', ['lo']),
     ('fio', ['fio'], 'jobs by WRITE and by READ', 'applications/fio.sh', ['lo']),
     ('iSER', ['tgt', 'libiscsi-bin'], 'a disk read, written, compared', 'applications/iser.sh', []),
 ]
 # Who cannot do without what is lost, and why that is not the device's doing.
 LOSSY = {
-    'pyverbs': 'tests of UC and UD wait for datagrams that are lost',
+    'pyverbs': 'its tests of UC and UD wait for what is lost',
 }
 WORDS = {0: 'works', SKIPPED: 'skipped', None: 'not run'}
 
@@ -51,7 +51,7 @@ WORDS = {0: 'works', SKIPPED: 'skipped', None: 'not run'}
 def version_of(packages):
     done = subprocess.run(['dpkg-query', '-W', '-f', '${Version}', packages[0]], capture_output=True,
                           text=True, check=False)
-    version = re.sub(r'^\d+:|\+(dfsg|ds)\b.*$|-[^-]*$', '', done.stdout)
+    version = re.sub(r'^\d+:|[+~](dfsg|ds|git).*$|-[^-]*$', '', done.stdout)
     return f'{packages[0]} {version}'.strip()
 
 
@@ -109,9 +109,9 @@ BEGIN, END = '.\\" Made by tests/e2e/matrix/consumers.py --page\n', '.\\" end of
 
 
 def text(rows):
-    lines = [f'{"consumer":14} {"package":24} {"result":8} {"1 % lost":10} opcodes']
+    lines = [f'{"consumer":14} {"package":30} {"result":8} {"1 % lost":10} opcodes']
     for row in rows:
-        lines.append(f'{row["consumer"]:14} {row["package"]:24} {row["result"]:8} {row["with_loss"][:10]:10} '
+        lines.append(f'{row["consumer"]:14} {row["package"]:30} {row["result"]:8} {row["with_loss"][:10]:10} '
                      + short(row['opcodes']))
     return '\n'.join(lines)
 
