@@ -19,7 +19,7 @@
 /* A registered buffer. */
 struct rn_cufile_buffer {
 	struct rn_cufile_buffer *next;
-	uintptr_t base;
+	char *base;
 	size_t len;
 	int gpu; /* -1: host memory */
 	/* The buffer lies within another one, which the engine knows. */
@@ -279,14 +279,16 @@ static CUfileError_t check_buffers(struct rn_cufile_buffer *b)
 		rn_cufile.settings
 			.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB];
 	size_t pinned = b->len;
+	uintptr_t at;
 
 	for (const struct rn_cufile_buffer *o = rn_cufile.buffers; o; o = o->next) {
 		if (o->base == b->base)
 			return rn_cufile_fail(CU_FILE_MEMORY_ALREADY_REGISTERED,
 					      "cuFileBufRegister: a buffer at %p is "
 					      "registered already",
-					      (void *)b->base);
-		if (b->base - o->base < o->len && b->len <= o->len - (b->base - o->base))
+					      b->base);
+		at = (uintptr_t)b->base - (uintptr_t)o->base;
+		if (at < o->len && b->len <= o->len - at)
 			b->is_inside = true;
 		if (o->gpu == b->gpu && !o->is_inside)
 			pinned += o->len;
@@ -308,15 +310,14 @@ static CUfileError_t register_buffer(struct rn_cufile_buffer *b)
 
 	if (e.err || b->is_inside)
 		return e;
-	err = rn_storage_buffer_register((void *)b->base, b->len);
+	err = rn_storage_buffer_register(b->base, b->len);
 	switch (err) {
 	case 0:
 		return e;
 	case -EEXIST:
 		return rn_cufile_fail(
 			CU_FILE_MEMORY_ALREADY_REGISTERED,
-			"cuFileBufRegister: %p overlaps a registered buffer",
-			(void *)b->base);
+			"cuFileBufRegister: %p overlaps a registered buffer", b->base);
 	case -ENOMEM:
 		return rn_cufile_fail(CU_FILE_GPU_MEMORY_PINNING_FAILED,
 				      "cuFileBufRegister: %s", rn_storage_last_error());
@@ -343,7 +344,7 @@ CUfileError_t cuFileBufRegister(const void *base, size_t length, int flags)
 	e = check_memory(base, length, &gpu);
 	b = e.err ? NULL : calloc(1, sizeof(*b));
 	if (b) {
-		*b = (struct rn_cufile_buffer){ .base = (uintptr_t)base,
+		*b = (struct rn_cufile_buffer){ .base = (char *)base,
 						.len = length,
 						.gpu = gpu };
 		rn_cufile_lock();
@@ -374,7 +375,7 @@ CUfileError_t cuFileBufDeregister(const void *base)
 	if (rn_cufile.pid != getpid())
 		return (CUfileError_t){ CU_FILE_DRIVER_NOT_INITIALIZED, 0 };
 	rn_cufile_lock();
-	for (at = &rn_cufile.buffers; *at && (*at)->base != (uintptr_t)base;)
+	for (at = &rn_cufile.buffers; *at && (*at)->base != base;)
 		at = &(*at)->next;
 	b = *at;
 	if (b && !b->is_inside)
@@ -421,7 +422,7 @@ int rn_cufile_check_range(const void *base, size_t size, off_t offset)
 	int err = 0;
 
 	rn_cufile_lock();
-	for (b = rn_cufile.buffers; b && b->base != (uintptr_t)base;)
+	for (b = rn_cufile.buffers; b && b->base != base;)
 		b = b->next;
 	if (b && ((uint64_t)offset > b->len || size > b->len - (uint64_t)offset))
 		err = CU_FILE_INVALID_MAPPING_RANGE;
@@ -448,7 +449,7 @@ void rn_cufile_release_objects(void)
 
 		rn_cufile.buffers = b->next;
 		if (!b->is_inside)
-			(void)rn_storage_buffer_deregister((void *)b->base);
+			(void)rn_storage_buffer_deregister(b->base);
 		free(b);
 	}
 	rn_cufile_unlock();

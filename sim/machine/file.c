@@ -240,13 +240,13 @@ int rn_machine_read(struct rn_machine *m, const char *path, char *err, size_t er
 	char *text = calloc(1, FILE_MAX);
 	int fd = text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	ssize_t got = fd < 0 ? -1 : read(fd, text, FILE_MAX);
-	int rc = got < 0 ? -errno : 0;
+	int rc = !text ? -ENOMEM : got < 0 ? -errno : 0;
 
 	if (fd >= 0)
 		close(fd);
 	if (rc)
 		snprintf(err, err_len, "topology %s: %s", path, strerror(-rc));
-	else if (got == FILE_MAX || memchr(text, '\0', (size_t)got))
+	else if (got == FILE_MAX || (text && memchr(text, '\0', (size_t)got)))
 		rc = -EINVAL;
 	if (rc == -EINVAL)
 		snprintf(err, err_len, "topology %s: no text of less than %d bytes", path,

@@ -138,7 +138,10 @@ static bool is_last_child(const struct rn_machine *m, unsigned part)
 	return true;
 }
 
-/* Prints the children of @part. @indent: what stands before their names. */
+/* Prints the children of @part. @indent: what stands before their names. A part stands
+ * behind its parent, so this is no deeper than RN_MACHINE_PARTS.
+ */
+/* NOLINTNEXTLINE(misc-no-recursion) */
 static void print_children(const struct rn_machine *m, int part, const char *indent,
 			   FILE *to)
 {

@@ -166,7 +166,7 @@ static int64_t ask(struct server *s, uint64_t len)
 
 	if (!err)
 		err = rn_netdrive_link_wait(l, IBV_WC_RECV, RN_NETDRIVE_PATIENCE);
-	if (err < 0 || err != sizeof(*answer) || answer->id != s->id ||
+	if (err != (int)sizeof(*answer) || answer->id != s->id ||
 	    answer->result > (int64_t)len || answer->result < -4095) {
 		s->is_gone = true;
 		return err < 0 ? err : -EPROTO;

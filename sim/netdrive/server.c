@@ -208,6 +208,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	for (;;) {
 		int tcp = accept4(s, NULL, NULL, SOCK_CLOEXEC);
+		void *tcp_arg =
+			(void *)(intptr_t)tcp; /* NOLINT(performance-no-int-to-ptr) */
 		pthread_t thread;
 
 		if (tcp < 0 && (errno == EINTR || errno == ECONNABORTED))
@@ -216,7 +218,7 @@ int main(int argc, char **argv)
 			perror("rocin-netdrive: accept");
 			return 1;
 		}
-		if (pthread_create(&thread, NULL, user_main, (void *)(intptr_t)tcp))
+		if (pthread_create(&thread, NULL, user_main, tcp_arg))
 			close(tcp);
 		else
 			pthread_detach(thread);

@@ -25,8 +25,7 @@ static const char *const reasons[] = {
 	[RN_STORAGE_ROOT_PORTS] = "drive and GPU are below different root ports",
 	[RN_STORAGE_NOT_ROUTED] = "nothing is routed between drive and GPU",
 	[RN_STORAGE_NO_OTHER_GPU] = "no other GPU below the drive's switch",
-	[RN_STORAGE_NO_NVLINK] = "no GPU below the drive's switch has an NVLink to the "
-				 "GPU",
+	[RN_STORAGE_NO_NVLINK] = "no GPU near the drive has an NVLink to the GPU",
 };
 static_assert(RN_ARRAY_SIZE(reasons) == RN_STORAGE_REASON_COUNT, "a text for each");
 
