@@ -133,8 +133,8 @@ struct rn_storage_file;
  */
 int rn_storage_handle_register(struct rn_storage_file **file, int fd);
 
-/* Operations of a file on another machine, whose bytes an RDMA NIC transfers. The NIC, not
- * a drive of the simulation, accesses the memory. Called by the thread of the file's
+/* Operations of a file on another machine, whose bytes an RDMA NIC transfers. The NIC,
+ * not a drive of the simulation, accesses the memory. Called by the thread of the file's
  * drive, one at a time. read() and write() return the number of bytes, or -errno; close()
  * is called once, when the file is deregistered.
  */
@@ -144,8 +144,8 @@ struct rn_storage_remote {
 	void (*close)(void *ctx);
 };
 
-/* Registers a file on another machine. @ops must stay valid; @ctx is passed to it. Return:
- * 0; -ENOMEM; -ENODEV: a forked child.
+/* Registers a file on another machine. @ops must stay valid; @ctx is passed to it.
+ * Return: 0; -ENOMEM; -ENODEV: a forked child.
  */
 int rn_storage_handle_register_remote(struct rn_storage_file **file,
 				      const struct rn_storage_remote *ops, void *ctx);

@@ -10,7 +10,7 @@ network=own
 . "$(dirname "$0")/../kit/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 unset "${!CUFILE_@}" ROCIN_STORAGE_NEAR ROCIN_STORAGE_NVLINK ROCIN_STORAGE_POLICY
-lib=$(cd "$ROCIN_BIN/../lib/rocin" 2>/dev/null && pwd || dirname "$(find "$ROCIN_BIN/.." -name librocin-gpu.so.0 | head -1)")
+lib=$(dirname "$(find "$ROCIN_BIN/.." -name librocin-gpu.so.0 | head -1)")
 [ -e "$lib/cuda/libcufile.so.0" ] || fail "no libcufile.so.0 in $lib"
 export CUFILE_LOGFILE_PATH=$work/cufile.log
 size=3000000

@@ -29,29 +29,30 @@ enum {
 };
 
 /* The functions of the library, each in a variable of its name. */
-#define CALLS(X)                                                                                                       \
-	X(cuFileDriverOpen)                                                                                            \
-	X(cuFileDriverClose)                                                                                           \
-	X(cuFileUseCount) X(cuFileDriverGetProperties) X(cuFileDriverSetPollMode) X(                                   \
-		cuFileDriverSetMaxDirectIOSize) X(cuFileDriverSetMaxCacheSize) X(cuFileDriverSetMaxPinnedMemSize)      \
-		X(cuFileGetVersion) X(cuFileHandleRegister) X(cuFileHandleDeregister) X(                               \
-			cuFileBufRegister) X(cuFileBufDeregister) X(cuFileRead) X(cuFileWrite)                         \
-			X(cuFileBatchIOSetUp) X(cuFileBatchIOSubmit) X(cuFileBatchIOGetStatus) X(                      \
-				cuFileBatchIOCancel) X(cuFileBatchIODestroy) X(cuFileReadAsync)                        \
-				X(cuFileWriteAsync) X(cuFileStreamRegister) X(cuFileStreamDeregister) X(               \
-					cuFileSetParameterSizeT) X(cuFileSetParameterBool) X(cuFileSetParameterString) \
-					X(cuFileGetParameterSizeT) X(cuFileGetParameterBool) X(                        \
-						cuFileGetParameterString) X(cuFileGetParameterMinMaxValue)             \
-						X(cuFileSetParameterPosixPoolSlabArray) X(                             \
-							cuFileGetParameterPosixPoolSlabArray)                          \
-							X(cuFileGetBARSizeInKB) X(                                     \
-								cuFileSetStatsLevel) X(cuFileGetStatsLevel)            \
-								X(cuFileStatsStart) X(                                 \
-									cuFileStatsStop)                               \
-									X(cuFileStatsReset) X(                         \
-										cuFileGetStatsL1)                      \
-										X(cuFileGetStatsL2)                    \
-											X(cuFileGetStatsL3)
+/* clang-format off */
+#define CALLS(X) \
+	X(cuFileDriverOpen) X(cuFileDriverClose) \
+	X(cuFileUseCount) X(cuFileDriverGetProperties) \
+	X(cuFileDriverSetPollMode) X(cuFileDriverSetMaxDirectIOSize) \
+	X(cuFileDriverSetMaxCacheSize) X(cuFileDriverSetMaxPinnedMemSize) \
+	X(cuFileGetVersion) X(cuFileHandleRegister) \
+	X(cuFileHandleDeregister) X(cuFileBufRegister) \
+	X(cuFileBufDeregister) X(cuFileRead) \
+	X(cuFileWrite) X(cuFileBatchIOSetUp) \
+	X(cuFileBatchIOSubmit) X(cuFileBatchIOGetStatus) \
+	X(cuFileBatchIOCancel) X(cuFileBatchIODestroy) \
+	X(cuFileReadAsync) X(cuFileWriteAsync) \
+	X(cuFileStreamRegister) X(cuFileStreamDeregister) \
+	X(cuFileSetParameterSizeT) X(cuFileSetParameterBool) \
+	X(cuFileSetParameterString) X(cuFileGetParameterSizeT) \
+	X(cuFileGetParameterBool) X(cuFileGetParameterString) \
+	X(cuFileGetParameterMinMaxValue) X(cuFileSetParameterPosixPoolSlabArray) \
+	X(cuFileGetParameterPosixPoolSlabArray) X(cuFileGetBARSizeInKB) \
+	X(cuFileSetStatsLevel) X(cuFileGetStatsLevel) \
+	X(cuFileStatsStart) X(cuFileStatsStop) \
+	X(cuFileStatsReset) X(cuFileGetStatsL1) \
+	X(cuFileGetStatsL2) X(cuFileGetStatsL3)
+/* clang-format on */
 #define X(name) static __typeof__(name) *p_##name;
 CALLS(X)
 #undef X
