@@ -3,8 +3,9 @@
  * each call: what it is, and what came back.
  *
  * The program knows nothing of Rocin but where memory of a simulated GPU is allocated if
- * there is no libcuda.so.1, and loads all libraries at run time. So the same program runs
- * on the library of NVIDIA, and cufile-calls.txt keeps what was printed there.
+ * there is no libcuda.so.1, and loads all libraries at run time, so it runs on the
+ * library of NVIDIA, too. cufile-calls.txt has what it prints on that of Rocin and, where
+ * the same call was seen to give something else with cuFile 1.15.1, that behind it.
  *
  * usage: cufile_calls DIRECTORY	a directory in which files can be made
  */
