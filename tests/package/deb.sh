@@ -165,6 +165,11 @@ generator=$(sed -n '/user-environment-generators/,/^\.Ed/p' <<<"$page" | grep -A
 printf '%s\n' "$generator" >"$root/tmp/user/60-rocin"
 chmod 755 "$root/tmp/user/60-rocin"
 as_user sh -c 'env $(/tmp/user/60-rocin) ibv_devices' | grep rocin0 || fail 'the generator of environments'
+# A program loads the stand-in of the CUDA driver, which finds what is beside it.
+as_user rocin run --gpu=1 -- sh -c 'ldd "${LD_LIBRARY_PATH%%:*}/libcudart.so.12"' \
+	>"$work/cuda" 2>&1 || fail "--gpu: $(cat "$work/cuda")"
+grep -q 'libcuda.so.1 => /usr/lib/.*rocin/cuda/libcuda.so.1' "$work/cuda" && ! grep 'not found' "$work/cuda" ||
+	fail "--gpu: $(cat "$work/cuda")"
 as_user rocin example write-immediate >"$work/example" || fail "$(cat "$work/example")"
 as_user rocin conform >"$work/conform" || fail "$(cat "$work/conform")"
 as_user rocin litmus >"$work/litmus" || fail "$(cat "$work/litmus")"
