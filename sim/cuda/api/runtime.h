@@ -390,15 +390,16 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
 /* ------------------------------------------------------------------- kernels */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fn,
 				void **args);
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attrs, const void *fn);
+cudaError_t cudaFuncSetAttribute(const void *fn, int attr, int value);
+
+/* What a program that the compiler of CUDA has made calls by itself. */
+/* NOLINTBEGIN(cert-dcl51-cpp,cert-dcl37-c,bugprone-reserved-identifier): its names */
 cudaError_t __cudaGetKernel(const void **kernel, const void *fn);
 cudaError_t __cudaLaunchKernel(const void *kernel, rn_cu_dim3 grid, rn_cu_dim3 block,
 			       void **args, size_t shared, cudaStream_t stream);
 cudaError_t __cudaLaunchKernel_ptsz(const void *kernel, rn_cu_dim3 grid, rn_cu_dim3 block,
 				    void **args, size_t shared, cudaStream_t stream);
-cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attrs, const void *fn);
-cudaError_t cudaFuncSetAttribute(const void *fn, int attr, int value);
-
-/* What a program that the compiler of CUDA has made calls by itself. */
 void **__cudaRegisterFatBinary(void *image);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
@@ -412,6 +413,7 @@ unsigned __cudaPushCallConfiguration(rn_cu_dim3 grid, rn_cu_dim3 block, size_t s
 				     cudaStream_t stream);
 cudaError_t __cudaPopCallConfiguration(rn_cu_dim3 *grid, rn_cu_dim3 *block,
 				       size_t *shared, void *stream);
+/* NOLINTEND(cert-dcl51-cpp,cert-dcl37-c,bugprone-reserved-identifier) */
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

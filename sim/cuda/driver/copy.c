@@ -21,6 +21,12 @@ enum side {
 	SIDE_HOST,
 };
 
+static const void *pointer(uintptr_t addr)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): operations store addresses */
+	return (const void *)addr;
+}
+
 /* Returns the memory of one line of a copy. Returns false if the addresses are no memory
  * for this side. Sets *@m to NULL for host memory that CUDA does not know.
  */
@@ -31,8 +37,7 @@ static bool find_side(enum side side, uintptr_t addr, size_t len,
 	if (*m)
 		return rn_cu_memory_hold(addr, len) && !(*m)->is_being_freed;
 	/* Memory of a GPU that is not allocated is no host memory. */
-	return side != SIDE_DEVICE && addr &&
-	       rn_gpu_find((const void *)addr, NULL) != -EFAULT;
+	return side != SIDE_DEVICE && addr && rn_gpu_find(pointer(addr), NULL) != -EFAULT;
 }
 
 static int device_of(const struct rn_cu_memory *from, const struct rn_cu_memory *to)
@@ -69,63 +74,80 @@ static CUresult submit_copy(struct CUstream_st *stream, struct rn_cu_copy c,
 	return rc == CUDA_ERROR_ILLEGAL_ADDRESS ? CUDA_ERROR_INVALID_VALUE : rc;
 }
 
-static CUresult copy_line(CUstream handle, uintptr_t to, enum side to_side,
-			  uintptr_t from, enum side from_side, size_t len, bool is_sync)
+/* A copy of one line, and what its sides may be. */
+struct line {
+	uintptr_t to, from;
+	size_t len;
+	enum side to_side, from_side;
+};
+
+static CUresult copy_line(CUstream handle, struct line l, bool is_sync)
 {
 	struct CUstream_st *stream;
 	CUresult rc = rn_cu_lock_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	return rn_cu_leave(submit_copy(
-		stream,
-		(struct rn_cu_copy){ .to = to, .from = from, .len = len, .rows = 1 },
-		to_side, from_side, is_sync));
+	return rn_cu_leave(
+		submit_copy(stream,
+			    (struct rn_cu_copy){
+				    .to = l.to, .from = l.from, .len = l.len, .rows = 1 },
+			    l.to_side, l.from_side, is_sync));
 }
 
 /* ----------------------------------------------------------- copies of a line */
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t len)
 {
-	return copy_line(sync_stream, to, SIDE_ANY, from, SIDE_ANY, len, true);
+	return copy_line(sync_stream, (struct line){ to, from, len, SIDE_ANY, SIDE_ANY },
+			 true);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t len, CUstream stream)
 {
-	return copy_line(stream, to, SIDE_ANY, from, SIDE_ANY, len, false);
+	return copy_line(stream, (struct line){ to, from, len, SIDE_ANY, SIDE_ANY },
+			 false);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t len)
 {
-	return copy_line(sync_stream, to, SIDE_DEVICE, (uintptr_t)from, SIDE_HOST, len,
-			 true);
+	return copy_line(
+		sync_stream,
+		(struct line){ to, (uintptr_t)from, len, SIDE_DEVICE, SIDE_HOST }, true);
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t len,
 			      CUstream stream)
 {
-	return copy_line(stream, to, SIDE_DEVICE, (uintptr_t)from, SIDE_HOST, len, false);
+	return copy_line(
+		stream, (struct line){ to, (uintptr_t)from, len, SIDE_DEVICE, SIDE_HOST },
+		false);
 }
 
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t len)
 {
-	return copy_line(sync_stream, (uintptr_t)to, SIDE_HOST, from, SIDE_DEVICE, len,
-			 true);
+	return copy_line(
+		sync_stream,
+		(struct line){ (uintptr_t)to, from, len, SIDE_HOST, SIDE_DEVICE }, true);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t len, CUstream stream)
 {
-	return copy_line(stream, (uintptr_t)to, SIDE_HOST, from, SIDE_DEVICE, len, false);
+	return copy_line(
+		stream, (struct line){ (uintptr_t)to, from, len, SIDE_HOST, SIDE_DEVICE },
+		false);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t len)
 {
-	return copy_line(sync_stream, to, SIDE_DEVICE, from, SIDE_DEVICE, len, true);
+	return copy_line(sync_stream,
+			 (struct line){ to, from, len, SIDE_DEVICE, SIDE_DEVICE }, true);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t len,
 			      CUstream stream)
 {
-	return copy_line(stream, to, SIDE_DEVICE, from, SIDE_DEVICE, len, false);
+	return copy_line(stream, (struct line){ to, from, len, SIDE_DEVICE, SIDE_DEVICE },
+			 false);
 }
 
 static CUresult check_peers(CUcontext to_ctx, CUcontext from_ctx)
@@ -156,20 +178,28 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from,
 }
 
 /* -------------------------------------------------------- copies of rectangles */
+/* One side of a copy of a rectangle. */
+struct corner {
+	CUmemorytype type;
+	const void *host;
+	CUdeviceptr device;
+	size_t x, y, pitch;
+};
+
 /* Finds the start of a rectangle. Returns false if it does not make sense. */
-static bool find_start(CUmemorytype type, const void *host, CUdeviceptr device, size_t x,
-		       size_t y, size_t pitch, uintptr_t *start, enum side *side)
+static bool find_start(const struct corner *c, uintptr_t *start, enum side *side)
 {
 	size_t offset;
 
-	*start = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : (uintptr_t)device;
+	*start =
+		c->type == CU_MEMORYTYPE_HOST ? (uintptr_t)c->host : (uintptr_t)c->device;
 	*side = SIDE_ANY;
-	if (type == CU_MEMORYTYPE_DEVICE)
+	if (c->type == CU_MEMORYTYPE_DEVICE)
 		*side = SIDE_DEVICE;
-	return type != CU_MEMORYTYPE_ARRAY && type >= CU_MEMORYTYPE_HOST &&
-	       type <= CU_MEMORYTYPE_UNIFIED && *start &&
-	       !__builtin_mul_overflow(y, pitch, &offset) &&
-	       !__builtin_add_overflow(offset, x, &offset) &&
+	return c->type != CU_MEMORYTYPE_ARRAY && c->type >= CU_MEMORYTYPE_HOST &&
+	       c->type <= CU_MEMORYTYPE_UNIFIED && *start &&
+	       !__builtin_mul_overflow(c->y, c->pitch, &offset) &&
+	       !__builtin_add_overflow(offset, c->x, &offset) &&
 	       !__builtin_add_overflow(*start, offset, start);
 }
 
@@ -189,6 +219,7 @@ static CUresult copy_rectangle(CUstream handle, const CUDA_MEMCPY2D *p, bool is_
 {
 	struct CUstream_st *stream;
 	struct rn_cu_copy c = { 0 };
+	struct corner there, here;
 	enum side to, from;
 	CUresult rc;
 
@@ -199,11 +230,13 @@ static CUresult copy_rectangle(CUstream handle, const CUDA_MEMCPY2D *p, bool is_
 	c.to_pitch = p->dstPitch;
 	c.from_pitch = p->srcPitch;
 	if (!fits(p->dstXInBytes, c.len, c.rows, &c.to_pitch) ||
-	    !fits(p->srcXInBytes, c.len, c.rows, &c.from_pitch) ||
-	    !find_start(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes,
-			p->dstY, c.to_pitch, &c.to, &to) ||
-	    !find_start(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
-			p->srcY, c.from_pitch, &c.from, &from))
+	    !fits(p->srcXInBytes, c.len, c.rows, &c.from_pitch))
+		return CUDA_ERROR_INVALID_VALUE;
+	there = (struct corner){ p->dstMemoryType, p->dstHost, p->dstDevice,
+				 p->dstXInBytes,   p->dstY,    c.to_pitch };
+	here = (struct corner){ p->srcMemoryType, p->srcHost, p->srcDevice,
+				p->srcXInBytes,	  p->srcY,    c.from_pitch };
+	if (!find_start(&there, &c.to, &to) || !find_start(&here, &c.from, &from))
 		return CUDA_ERROR_INVALID_VALUE;
 	rc = rn_cu_lock_stream(handle, &stream);
 	return rc ? rc : rn_cu_leave(submit_copy(stream, c, to, from, is_sync));
@@ -244,8 +277,7 @@ static CUresult submit_fill(struct CUstream_st *stream, struct rn_cu_fill f, boo
 	return rn_cu_submit(stream, w, is_sync);
 }
 
-static CUresult fill(CUstream handle, CUdeviceptr to, size_t pitch, uint32_t value,
-		     unsigned size, size_t width, size_t height, bool is_sync)
+static CUresult fill(CUstream handle, struct rn_cu_fill f, bool is_sync)
 {
 	struct CUstream_st *stream;
 	size_t all;
@@ -253,61 +285,111 @@ static CUresult fill(CUstream handle, CUdeviceptr to, size_t pitch, uint32_t val
 
 	if (rc)
 		return rc;
-	if (height > 1 && (pitch < width || __builtin_mul_overflow(pitch, height, &all)))
+	if (f.rows > 1 &&
+	    (f.pitch < f.count || __builtin_mul_overflow(f.pitch, f.rows, &all)))
 		return rn_cu_leave(CUDA_ERROR_INVALID_VALUE);
-	return rn_cu_leave(submit_fill(stream,
-				       (struct rn_cu_fill){ .to = to,
-							    .count = width,
-							    .rows = height,
-							    .pitch = pitch,
-							    .value = value,
-							    .size = size },
-				       is_sync));
+	return rn_cu_leave(submit_fill(stream, f, is_sync));
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
 {
-	return fill(sync_stream, to, 0, value, 1, count, 1, true);
+	return fill(sync_stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = 0,
+					 .value = value,
+					 .size = 1,
+					 .count = count,
+					 .rows = 1 },
+		    true);
 }
 
 CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
 {
-	return fill(sync_stream, to, 0, value, 2, count, 1, true);
+	return fill(sync_stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = 0,
+					 .value = value,
+					 .size = 2,
+					 .count = count,
+					 .rows = 1 },
+		    true);
 }
 
 CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count)
 {
-	return fill(sync_stream, to, 0, value, 4, count, 1, true);
+	return fill(sync_stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = 0,
+					 .value = value,
+					 .size = 4,
+					 .count = count,
+					 .rows = 1 },
+		    true);
 }
 
 CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
 			 size_t height)
 {
-	return fill(sync_stream, to, pitch, value, 1, width, height, true);
+	return fill(sync_stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = pitch,
+					 .value = value,
+					 .size = 1,
+					 .count = width,
+					 .rows = height },
+		    true);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
 			 CUstream stream)
 {
-	return fill(stream, to, 0, value, 1, count, 1, false);
+	return fill(stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = 0,
+					 .value = value,
+					 .size = 1,
+					 .count = count,
+					 .rows = 1 },
+		    false);
 }
 
 CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
 			  CUstream stream)
 {
-	return fill(stream, to, 0, value, 2, count, 1, false);
+	return fill(stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = 0,
+					 .value = value,
+					 .size = 2,
+					 .count = count,
+					 .rows = 1 },
+		    false);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count,
 			  CUstream stream)
 {
-	return fill(stream, to, 0, value, 4, count, 1, false);
+	return fill(stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = 0,
+					 .value = value,
+					 .size = 4,
+					 .count = count,
+					 .rows = 1 },
+		    false);
 }
 
 CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value,
 			   size_t width, size_t height, CUstream stream)
 {
-	return fill(stream, to, pitch, value, 1, width, height, false);
+	return fill(stream,
+		    (struct rn_cu_fill){ .to = to,
+					 .pitch = pitch,
+					 .value = value,
+					 .size = 1,
+					 .count = width,
+					 .rows = height },
+		    false);
 }
 
 /* ------------------------------------- calls for one default stream a thread */

@@ -11,6 +11,8 @@
 
 #include "driver.h"
 
+/* NOLINTBEGIN(readability-function-size): the parameters are those of the API */
+
 enum {
 	BLOCK_MAX = 1024, /* threads of a block */
 };
@@ -365,3 +367,4 @@ CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction fn, void
 		return name call;     \
 	}
 RN_CU_STREAM_CALLS(DEFINE_SZ)
+/* NOLINTEND(readability-function-size) */

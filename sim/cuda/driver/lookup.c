@@ -12,7 +12,7 @@ static const struct call {
 	call_fn *fn, *per_thread;
 } calls[] = {
 #define CALL(name, version, symbol, per_thread, difference) \
-	{ #name, version, (call_fn *)symbol, (call_fn *)per_thread },
+	{ #name, version, (call_fn *)(symbol), (call_fn *)(per_thread) },
 #define TOPIC(title)
 #define ABSENT(topic, names, instead)
 #include "calls.def"

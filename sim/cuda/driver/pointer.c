@@ -48,7 +48,7 @@ static CUresult get_attribute(const struct rn_cu_memory *m, CUpointer_attribute 
 
 	switch (attr) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		put(data, &m->ctx, sizeof(m->ctx));
+		put_wide(data, (uintptr_t)m->ctx);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		put_word(data, is_on_device(m) || m->kind == RN_CU_MANAGED_MEMORY
@@ -61,7 +61,7 @@ static CUresult get_attribute(const struct rn_cu_memory *m, CUpointer_attribute 
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		if (!host)
 			return CUDA_ERROR_INVALID_VALUE;
-		put(data, &host, sizeof(host));
+		put_wide(data, (uintptr_t)host);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		put_bool(data, m->has_sync_memops);
@@ -100,7 +100,7 @@ static CUresult get_attribute(const struct rn_cu_memory *m, CUpointer_attribute 
 		put_word(data, 3); /* read and write */
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		put(data, &m->pool, sizeof(m->pool));
+		put_wide(data, (uintptr_t)m->pool);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
 	default:

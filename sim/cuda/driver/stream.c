@@ -4,6 +4,8 @@
 
 #include "driver.h"
 
+/* NOLINTBEGIN(readability-function-size): the parameters are those of the API */
+
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
 	struct CUctx_st *ctx;
@@ -339,3 +341,4 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 		rc = submit_mem_op(stream, &ops[i]);
 	return rc;
 }
+/* NOLINTEND(readability-function-size) */

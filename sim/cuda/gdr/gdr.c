@@ -85,13 +85,13 @@ gdr_t gdr_open(void)
 
 int gdr_close(gdr_t g)
 {
+	struct rn_list *at, *next;
 	int rc = EINVAL;
 
 	pthread_mutex_lock(&lock);
 	if (is_open(g)) {
-		while (!rn_list_is_empty(&g->pins))
-			free(RN_CONTAINER_OF(rn_list_pop_front(&g->pins), struct pin,
-					     link));
+		rn_list_for_each_safe (at, next, &g->pins)
+			free(RN_CONTAINER_OF(at, struct pin, link));
 		rn_list_remove(&g->link);
 		free(g);
 		rc = 0;

@@ -114,7 +114,7 @@ static nvmlReturn_t put_text(char *to, unsigned int len, const char *text)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (strlen(text) >= len)
 		return NVML_ERROR_INSUFFICIENT_SIZE;
-	strcpy(to, text);
+	memcpy(to, text, strlen(text) + 1);
 	return NVML_SUCCESS;
 }
 

@@ -48,9 +48,10 @@ static CUresult add_memory(struct rn_cu_memory *m)
 	m->id = ++rn_cu.next_id;
 	m->shared_fd = -1;
 	err = rn_cu_ranges_add(&rn_cu.ranges, &m->range);
-	if (err)
-		free(m);
-	return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : rn_cu_result(err);
+	if (!err)
+		return CUDA_SUCCESS;
+	free(m);
+	return err == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
 }
 
 static struct rn_cu_memory *new_memory(struct CUctx_st *ctx, enum rn_cu_kind kind)
@@ -265,6 +266,7 @@ CUresult rn_cu_ipc_import(struct CUctx_st *ctx, const CUipcMemHandle *handle,
 {
 	struct rn_cu_memory *m;
 	struct shared s;
+	void *mapping;
 	CUresult rc;
 
 	memcpy(&s, handle->reserved, sizeof(s));
@@ -289,9 +291,12 @@ CUresult rn_cu_ipc_import(struct CUctx_st *ctx, const CUipcMemHandle *handle,
 		return CUDA_ERROR_MAP_FAILED;
 	}
 	m->range = (struct rn_cu_range){ (uintptr_t)m->mapping, s.len };
+	mapping = m->mapping;
 	rc = add_memory(m);
-	if (rc)
+	if (rc) {
+		munmap(mapping, whole_pages(s.len));
 		return rc;
+	}
 	m->opened = 1;
 	m->device = s.device;
 	/* By these two the next opening of the handle finds it. */

@@ -11,6 +11,8 @@
 
 #include "runtime.h"
 
+/* NOLINTBEGIN(readability-function-size): the parameters are those of the API */
+
 /* The error of a function that is no kernel, which has changed with the version. */
 #if RN_CU_RUNTIME >= 13
 #define NO_KERNEL cudaErrorInvalidResourceHandle
@@ -34,6 +36,7 @@ static __thread struct {
 	cudaStream_t stream;
 } configuration;
 
+/* NOLINTBEGIN(cert-dcl51-cpp,cert-dcl37-c,bugprone-reserved-identifier): its names */
 /* ------------------------------------------------------- calls of the compiler */
 void **__cudaRegisterFatBinary(void *image)
 {
@@ -116,7 +119,7 @@ cudaError_t __cudaPopCallConfiguration(rn_cu_dim3 *grid, rn_cu_dim3 *block,
 	*grid = configuration.grid;
 	*block = configuration.block;
 	*shared = configuration.shared;
-	memcpy(stream, &configuration.stream, sizeof(configuration.stream));
+	*(cudaStream_t *)stream = configuration.stream;
 	return cudaSuccess;
 }
 
@@ -246,3 +249,5 @@ cudaError_t cudaFuncSetAttribute(const void *fn, int attr, int value)
 		return name call;      \
 	}
 RN_CU_RT_ASYNC(DEFINE_SZ)
+/* NOLINTEND(cert-dcl51-cpp,cert-dcl37-c,bugprone-reserved-identifier) */
+/* NOLINTEND(readability-function-size) */

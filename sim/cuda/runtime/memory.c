@@ -4,6 +4,8 @@
 
 #include "runtime.h"
 
+/* NOLINTBEGIN(readability-function-size): the parameters are those of the API */
+
 static void *pointer(CUdeviceptr ptr)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): device pointers are numbers */
@@ -11,21 +13,27 @@ static void *pointer(CUdeviceptr ptr)
 }
 
 /* -------------------------------------------------------------- allocation */
+static cudaError_t refuse(void)
+{
+	(void)rn_cu_rt_end(CUDA_ERROR_INVALID_VALUE);
+	return cudaErrorInvalidValue;
+}
+
 /* Device memory by a call of the driver, which fills in @at. An allocation of nothing is
  * no error here.
  */
-#define ALLOCATE(ptr, bytes, call)                                       \
-	({                                                               \
-		cudaError_t error_ = rn_cu_rt_begin();                   \
-		CUdeviceptr at = 0;                                      \
-                                                                         \
-		if (!error_ && !(ptr))                                   \
-			error_ = rn_cu_rt_end(CUDA_ERROR_INVALID_VALUE); \
-		if (!error_ && (bytes))                                  \
-			error_ = rn_cu_rt_end(call);                     \
-		if (!error_)                                             \
-			*(ptr) = pointer(at);                            \
-		error_;                                                  \
+#define ALLOCATE(ptr, bytes, call)                     \
+	({                                             \
+		cudaError_t error_ = rn_cu_rt_begin(); \
+		CUdeviceptr at = 0;                    \
+                                                       \
+		if (!error_ && !(ptr))                 \
+			error_ = refuse();             \
+		if (!error_ && (bytes))                \
+			error_ = rn_cu_rt_end(call);   \
+		if (!error_)                           \
+			*(ptr) = pointer(at);          \
+		error_;                                \
 	})
 
 cudaError_t cudaMalloc(void **ptr, size_t bytes)
@@ -345,3 +353,4 @@ cudaError_t cudaMemset2D_ptds(void *to, size_t pitch, int value, size_t width,
 	return RN_CU_RT(cuMemsetD2D8_v2_ptds(rn_cu_rt_ptr(to), pitch,
 					     (unsigned char)value, width, height));
 }
+/* NOLINTEND(readability-function-size) */
