@@ -4,7 +4,7 @@
  * usage: gpu_verbs [early|late [MIB [flush|lossy]]]
  *
  * With "early" the CUDA driver is in the process before the device is opened, with "late"
- * only when memory is registered. MIB: length of the large transfers. With
+ * only when memory is registered. MIB: length of the large transfers, 0: none. With
  * "flush" writes are flushed by a read before the GPU is looked at, as they may be late
  * with the PCIe layer. With "lossy"
  * packets may be lost, also those that tell of an error. Prints a line for each check;
@@ -541,7 +541,7 @@ int main(int argc, char **argv)
 		transfers(len);
 	transfers(large + 12345);
 	messages(5000);
-	messages(1 << 20);
+	messages(large ? 1 << 20 : 1 << 14);
 	flags_in_order();
 	atomics();
 	dma_buf(device);

@@ -42,7 +42,7 @@ static int check_window(const struct window *w, uint64_t iova, uint32_t access)
 	 * they cannot.
 	 */
 	if (w->fd < 0)
-		return rn_cuda_is_loaded() ? -EBADF : -EOPNOTSUPP;
+		return rn_cuda_is_used() ? -EBADF : -EOPNOTSUPP;
 	if (access & ~known || (iova & in_page) != (w->offset & in_page))
 		return -EINVAL;
 	if (w->len == 0 || w->offset + w->len < w->offset)

@@ -38,8 +38,11 @@ static inline bool rn_cuda_is_alias(rn_iova addr)
 	return addr >> 63;
 }
 
-/* Is the CUDA driver loaded in this process? */
+/* Is the CUDA driver loaded in this process? Not if it is one of simulated GPUs. */
 bool rn_cuda_is_loaded(void);
+
+/* The same, also if it is one of simulated GPUs: may the program have memory of GPUs? */
+bool rn_cuda_is_used(void);
 
 /* ------------------------------------------------------------------------ regions */
 

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "rocin/host_api.h"
 #include "rocin/types.h"
 #include "transport/io/host/log.h"
 
@@ -77,6 +78,13 @@ static bool look_up(void *library)
 	return true;
 }
 
+bool rn_cu_is_in_process(void)
+{
+	void *library = dlopen(RN_CUDA_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+
+	return library && dlclose(library) == 0;
+}
+
 const struct rn_cu_driver *rn_cu_driver(void)
 {
 	static atomic_bool is_useless;
@@ -91,7 +99,10 @@ const struct rn_cu_driver *rn_cu_driver(void)
 	library = dlopen(RN_CUDA_LIBRARY, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 	if (!library)
 		return NULL;
-	if (!look_up(library)) {
+	/* What stands in for the driver on machines without a GPU is built on simulated
+	 * GPUs, whose memory the device reaches as that of the program.
+	 */
+	if (dlsym(library, RN_HOST_API_SYMBOL) || !look_up(library)) {
 		atomic_store(&is_useless, true);
 		return NULL;
 	}

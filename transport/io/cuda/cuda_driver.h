@@ -93,13 +93,19 @@ struct rn_cu_driver {
 	int (*error_name)(int result, const char **name); /* cuGetErrorName */
 };
 
+/* Has the process loaded the library, whether that of a driver or one that stands in for
+ * it?
+ */
+bool rn_cu_is_in_process(void);
+
 /**
  * rn_cu_driver() - Find the driver API of this process
  *
  * The first call that finds the library looks up its functions; later ones take one load.
  *
- * Return: the functions; NULL: the process has not loaded the library, or it is too old
- * and lacks a function (CUDA 10.1 has all of them).
+ * Return: the functions; NULL: the process has not loaded the library; or it is too
+ * old and lacks a function (CUDA 10.1 has all of them); or it stands in for the driver on
+ * simulated GPUs.
  *
  * Threads: any.
  */

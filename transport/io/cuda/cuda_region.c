@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cuda_region.c - registered memory of GPUs, and the contexts that it belongs to. */
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -44,6 +43,11 @@ void rn_cuda_unlock(void)
 struct rn_cuda_lane *rn_cuda_lanes(void)
 {
 	return all.lanes;
+}
+
+bool rn_cuda_is_used(void)
+{
+	return rn_cu_is_in_process();
 }
 
 bool rn_cuda_is_loaded(void)
@@ -128,9 +132,9 @@ bool rn_cuda_is_there(struct rn_cuda_region *region, rn_cu_ptr addr)
 		return true;
 	region->is_gone = true;
 	rn_log(RN_LOG_WARN,
-	       "the program has freed memory of a GPU at 0x%" PRIx64
-	       " that is still registered; requests for it fail",
-	       region->start);
+	       "the program has freed memory of a GPU at 0x%llx that is still "
+	       "registered; requests for it fail",
+	       (unsigned long long)region->start);
 	return false;
 }
 
@@ -152,8 +156,8 @@ bool rn_cuda_is_copied(struct rn_cuda_region *region, const char *what, int resu
 	region->is_gone = true;
 	rn_log(RN_LOG_ERROR,
 	       "%s of the CUDA driver has failed: %s (%d); requests for the region at "
-	       "0x%" PRIx64 " fail from now on",
-	       what, name_of(result), result, region->start);
+	       "0x%llx fail from now on",
+	       what, name_of(result), result, (unsigned long long)region->start);
 	return false;
 }
 
