@@ -105,6 +105,12 @@ static inline const struct rn_pcie_knobs *rnp_pcie_knobs(const struct rnp_pcie *
 	return rnp_pcie_is_on(p) ? p->api->knobs() : NULL;
 }
 
+/* Does anything lie between the device and memory? */
+static inline bool rnp_pcie_is_used(const struct rnp_pcie *p)
+{
+	return rnp_pcie_is_on(p) || p->cuda;
+}
+
 /* May accesses of memory be under way, which end later? */
 static inline bool rnp_pcie_is_busy(const struct rnp_pcie *p)
 {

@@ -666,7 +666,7 @@ bool rnp_engine_settle(struct rnp_engine *e, uint32_t qpn)
 {
 	bool ended = false;
 
-	if (!rnp_pcie_is_busy(&e->pcie))
+	if (!rnp_pcie_is_used(&e->pcie))
 		return false;
 	for (;;) {
 		rnp_pcie_drain(&e->pcie, qpn);

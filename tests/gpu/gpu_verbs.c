@@ -384,6 +384,33 @@ static void reconnect(void)
 		loop_connect(&loop, loop.qp[i], loop.qp[!i]->qp_num);
 }
 
+/* A queue pair that is reset counts its messages anew: bytes that were read for a message
+ * of its former life must not be taken for those of another one with that number.
+ */
+static void counted_anew(void)
+{
+	const size_t len = 100000;
+	struct both a, b;
+
+	make(&a, len);
+	make(&b, len);
+	for (unsigned i = 0; i < 4; i++) {
+		set_gpu(a.gpu, len, 70 + i);
+		EXPECT(request(IBV_WR_RDMA_WRITE, pointer(a.gpu), len, a.gpu_mr, b.cpu,
+			       b.cpu_mr) == IBV_WC_SUCCESS);
+		flush((uintptr_t)b.cpu, b.cpu_mr);
+		compare("WRITE after a reset", b.cpu, len, 70 + i);
+		set_gpu(a.gpu, len, 80 + i);
+		EXPECT(request(IBV_WR_RDMA_READ, b.cpu, len, b.cpu_mr, pointer(a.gpu),
+			       a.gpu_mr) == IBV_WC_SUCCESS);
+		compare("READ after a reset", b.cpu, len, 80 + i);
+		reconnect();
+	}
+	printf("%-24s ok\n", "numbers counted anew");
+	unmake(&a);
+	unmake(&b);
+}
+
 /* Did the peer refuse the request? If its NAK is lost, the requester hears no more. */
 static int is_refused(enum ibv_wc_status status)
 {
@@ -546,6 +573,7 @@ int main(int argc, char **argv)
 	atomics();
 	dma_buf(device);
 	sleeping(1 << 18);
+	counted_anew();
 	freed();
 	destroyed(device, primary);
 	loop_close(&loop);

@@ -54,7 +54,7 @@ bool rn_cuda_is_used(void);
  *
  * Also asks the driver to let synchronous copies of the program wait for their end
  * (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS), as the peer-memory drivers demand. The first
- * region of a context takes 8 MiB of pinned memory.
+ * region of a context takes 16 MiB of pinned memory.
  *
  * Return: 1: it is memory of a GPU, and *@alias is set. 0: it is not, nor is a CUDA
  * driver needed to find that out. -EFAULT: only a part of the range is. -ENOMEM: no

@@ -167,6 +167,19 @@ static bool ask_for_notice(struct rn_cuda_lane *lane, struct rn_cu_event *event)
 			       cu->launch_host(lane->notices, rn_cuda_notice, lane));
 }
 
+/* Lets a read wait for @event. The context is current. */
+static void queue_read(struct rn_cuda_lane *lane, struct rn_cuda_read *r,
+		       struct rn_cu_event *event)
+{
+	r->nic->pending++;
+	lane->unused = r->next;
+	r->next = NULL;
+	*lane->last = r;
+	lane->last = &r->next;
+	/* If this fails the lane is dead, and the read ends with a fault. */
+	(void)ask_for_notice(lane, event);
+}
+
 static bool start_read(struct rn_cuda_region *region, struct rn_cuda_read *r,
 		       rn_cu_ptr src)
 {
@@ -179,15 +192,8 @@ static bool start_read(struct rn_cuda_region *region, struct rn_cuda_read *r,
 	is_begun = fetch(region, r->bytes, src, r->len) &&
 		   rn_cuda_is_fine(lane, "cuEventRecord",
 				   rn_cu_driver()->event_record(r->event, lane->stream));
-	if (is_begun) {
-		r->nic->pending++;
-		lane->unused = r->next;
-		r->next = NULL;
-		*lane->last = r;
-		lane->last = &r->next;
-		/* If this fails the lane is dead, and the read ends with a fault. */
-		(void)ask_for_notice(lane, r->event);
-	}
+	if (is_begun)
+		queue_read(lane, r, r->event);
 	rn_cuda_leave(mode);
 	return is_begun;
 }
@@ -209,8 +215,84 @@ enum rn_mem_result rn_cuda_read_begin(struct rn_cuda_nic *nic, void *dst, rn_iov
 	r->dst = dst;
 	r->len = len;
 	r->tag = tag;
-	r->result = RN_MEM_DONE;
+	r->piece = NULL;
 	return start_read(region, r, src) ? RN_MEM_PENDING : RN_MEM_FAULT;
+}
+
+bool rn_cuda_fetch_piece(struct rn_cuda_region *region, struct rn_cuda_piece *piece)
+{
+	struct rn_cuda_lane *lane = region->lane;
+	bool is_begun;
+	int mode;
+
+	piece->is_there = false;
+	if (!rn_cuda_enter(lane, &mode))
+		return false;
+	is_begun =
+		fetch(region, piece->bytes, piece->at, piece->len) &&
+		rn_cuda_is_fine(lane, "cuEventRecord",
+				rn_cu_driver()->event_record(piece->event, lane->stream));
+	rn_cuda_leave(mode);
+	return is_begun;
+}
+
+/* Waits until the copy of a piece has ended, with all that are before and behind it. The
+ * context is current.
+ */
+static void await_piece(struct rn_cuda_lane *lane, struct rn_cuda_piece *piece)
+{
+	piece->is_there =
+		rn_cuda_is_fine(lane, "cuStreamSynchronize",
+				rn_cu_driver()->stream_synchronize(lane->stream));
+}
+
+/* Looks whether the copy of a piece has ended. The context is current. */
+static void look_at_piece(struct rn_cuda_lane *lane, struct rn_cuda_piece *piece)
+{
+	const int rc = rn_cu_driver()->event_query(piece->event);
+
+	piece->is_there =
+		rc != RN_CU_ERROR_NOT_READY && rn_cuda_is_fine(lane, "cuEventQuery", rc);
+}
+
+// NOLINTNEXTLINE(readability-function-size): each parameter is needed
+enum rn_mem_result rn_cuda_read_piece(struct rn_cuda_lane *lane, struct rn_cuda_nic *nic,
+				      struct rn_cuda_piece *piece, uint32_t offset,
+				      void *dst, uint32_t len, uint64_t tag)
+{
+	struct rn_cuda_read *r = nic ? lane->unused : NULL;
+	int mode;
+
+	if (!piece->is_there) {
+		if (!rn_cuda_enter(lane, &mode))
+			return RN_MEM_FAULT;
+		if (r)
+			look_at_piece(lane, piece);
+		else
+			await_piece(lane, piece);
+		if (r && !piece->is_there && !lane->is_dead) {
+			r->nic = nic;
+			r->dst = dst;
+			r->len = len;
+			r->tag = tag;
+			r->piece = piece;
+			r->offset = offset;
+			piece->users++;
+			queue_read(lane, r, piece->event);
+			rn_cuda_leave(mode);
+			return RN_MEM_PENDING;
+		}
+		rn_cuda_leave(mode);
+	}
+	if (!piece->is_there)
+		return RN_MEM_FAULT;
+	memcpy(dst, piece->bytes + offset, len);
+	return RN_MEM_DONE;
+}
+
+static struct rn_cu_event *event_of(const struct rn_cuda_read *r)
+{
+	return r->piece ? r->piece->event : r->event;
 }
 
 static void end_read(struct rn_cuda_lane *lane, bool is_good)
@@ -223,7 +305,11 @@ static void end_read(struct rn_cuda_lane *lane, bool is_good)
 		lane->last = &lane->first;
 	r->result = is_good ? RN_MEM_DONE : RN_MEM_FAULT;
 	if (is_good)
-		memcpy(r->dst, r->bytes, r->len);
+		memcpy(r->dst, r->piece ? r->piece->bytes + r->offset : r->bytes, r->len);
+	if (r->piece) {
+		r->piece->is_there = is_good;
+		r->piece->users--;
+	}
 	r->next = NULL;
 	*nic->ended_tail = r;
 	nic->ended_tail = &r->next;
@@ -238,7 +324,7 @@ void rn_cuda_harvest(struct rn_cuda_lane *lane, const struct rn_cuda_nic *nic)
 		return;
 	if (rn_cuda_enter(lane, &mode)) {
 		while (lane->first) {
-			const int rc = rn_cu_driver()->event_query(lane->first->event);
+			const int rc = rn_cu_driver()->event_query(event_of(lane->first));
 
 			if (rc == RN_CU_ERROR_NOT_READY ||
 			    !rn_cuda_is_fine(lane, "cuEventQuery", rc))
@@ -247,7 +333,7 @@ void rn_cuda_harvest(struct rn_cuda_lane *lane, const struct rn_cuda_nic *nic)
 			end_read(lane, true);
 		}
 		if (lane->first && !lane->is_dead)
-			(void)ask_for_notice(lane, lane->first->event);
+			(void)ask_for_notice(lane, event_of(lane->first));
 		rn_cuda_leave(mode);
 	}
 	while (lane->first && lane->is_dead) {

@@ -5,6 +5,7 @@
  * cuda_wake.c	NICs that wait for the driver
  * cuda_region.c	regions and their aliases, contexts and what each of them has
  * cuda_copy.c	copies to and from one region, in the order of its context's stream
+ * cuda_ahead.c	reads of a message before they are asked for
  * cuda_nic.c	the operations of a device, and results that come later
  *
  * Except where it says so, the functions here need the lock (rn_cuda_lock()).
@@ -34,6 +35,39 @@ enum {
 	 * queue pair has at most two, one as requester and one as responder.
 	 */
 	RN_CUDA_READS = 255,
+	/* Bytes that are read at first for a message, of which nothing tells how long it
+	 * is, and at once when it goes on behind those. A copy from an H100 takes some 8
+	 * us, whatever its length, and 1 us more for each 20 KiB. Where processes share a
+	 * GPU in turns of 2 ms, the start of a copy may wait for a turn.
+	 */
+	RN_CUDA_FIRST = 64 << 10,
+	RN_CUDA_PIECE = 256 << 10,
+	/* Reads of fewer bytes are the end of a message, or all of it. */
+	RN_CUDA_AHEAD_MIN = 256,
+	RN_CUDA_AHEADS = 16, /* messages of a context that are read ahead */
+};
+
+/* Bytes of a message that were read before they were asked for. */
+struct rn_cuda_piece {
+	rn_cu_ptr at;
+	uint32_t len;		   /* 0: nothing was read */
+	struct rn_cu_event *event; /* recorded behind the copy */
+	uint8_t *bytes;		   /* pinned memory of RN_CUDA_PIECE bytes */
+	bool is_there;		   /* the copy has ended */
+	unsigned users;		   /* reads under way that wait for it */
+};
+
+/* A message that is read ahead. Bytes are for reads of this message alone, which may be
+ * made at any time after the message was posted or asked for: what a later message reads
+ * must not be older than it.
+ */
+struct rn_cuda_ahead {
+	const struct rn_cuda_nic *nic;
+	const struct rn_cuda_region *region; /* NULL: not in use */
+	uint64_t tag;			     /* tells QP and direction */
+	uint32_t msg;  /* number of the message, in that direction */
+	uint64_t used; /* when, counted in reads */
+	struct rn_cuda_piece piece[2];
 };
 
 /* A read that is reported later. */
@@ -48,6 +82,11 @@ struct rn_cuda_read {
 	void *dst;
 	uint32_t len;
 	uint64_t tag;
+	/* The piece that it waits for, and the place in that; NULL: it has a copy of its
+	 * own.
+	 */
+	struct rn_cuda_piece *piece;
+	uint32_t offset;
 	enum rn_mem_result result;
 };
 
@@ -85,6 +124,8 @@ struct rn_cuda_lane {
 	struct rn_cuda_read *unused;
 	struct rn_cuda_read *first, **last; /* reads under way, the oldest first */
 	struct rn_cuda_read reads[RN_CUDA_READS];
+	uint64_t ahead_count;
+	struct rn_cuda_ahead aheads[RN_CUDA_AHEADS];
 };
 
 /* A registered range. */
@@ -161,6 +202,16 @@ enum rn_mem_result rn_cuda_read_in(void *dst, rn_iova alias, uint32_t len);
 enum rn_mem_result rn_cuda_read_begin(struct rn_cuda_nic *nic, void *dst, rn_iova alias,
 				      uint32_t len, uint64_t tag);
 
+/* Asks for a copy of @piece->len bytes at @piece->at, behind all earlier writes. */
+bool rn_cuda_fetch_piece(struct rn_cuda_region *region, struct rn_cuda_piece *piece);
+
+/* Reads @len bytes at @offset of a piece. Return: DONE, FAULT, or PENDING unless @nic is
+ * NULL.
+ */
+enum rn_mem_result rn_cuda_read_piece(struct rn_cuda_lane *lane, struct rn_cuda_nic *nic,
+				      struct rn_cuda_piece *piece, uint32_t offset,
+				      void *dst, uint32_t len, uint64_t tag);
+
 /* Sends the writes on their way that wait for others to join them. */
 void rn_cuda_submit(struct rn_cuda_lane *lane);
 
@@ -171,6 +222,26 @@ void rn_cuda_settle_lane(struct rn_cuda_lane *lane);
  * for those that have not. @nic: the NIC that looks itself and need not be woken.
  */
 void rn_cuda_harvest(struct rn_cuda_lane *lane, const struct rn_cuda_nic *nic);
+
+/* ------------------------------------------------------------------- cuda_ahead.c */
+/* A read of a device. */
+struct rn_cuda_request {
+	struct rn_cuda_nic *nic;
+	bool waits; /* the answer must not be PENDING */
+	void *dst;
+	rn_iova src;
+	uint32_t len, msg;
+	uint64_t tag;
+};
+
+/* Performs a read, and reads more of its message ahead. Return: as rn_mem_ops.read(). */
+enum rn_mem_result rn_cuda_read_ahead(const struct rn_cuda_request *r);
+
+/* Forgets what was read ahead for the NIC, and, if @region is not NULL, of that region
+ * for any NIC. No read of it may be under way.
+ */
+void rn_cuda_forget_ahead(const struct rn_cuda_nic *nic,
+			  const struct rn_cuda_region *region);
 
 /* -------------------------------------------------------------------- cuda_wake.c */
 /* These functions need no lock. */

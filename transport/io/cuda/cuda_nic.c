@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "cuda_internal.h"
-#include "rocin/crc32.h"
 #include "transport/io/memory/mem_direct.h"
 
 struct rn_cuda_nic *rn_cuda_attach(void (*wake)(void *arg), void *arg)
@@ -51,6 +50,7 @@ void rn_cuda_region_remove(rn_iova alias)
 	region = rn_cuda_region_of(alias);
 	assert(region);
 	rn_cuda_settle_lane(region->lane);
+	rn_cuda_forget_ahead(NULL, region);
 	*region = (struct rn_cuda_region){ 0 };
 	rn_cuda_unlock();
 }
@@ -153,9 +153,9 @@ void rn_cuda_settle(void *arg, uint32_t qpn)
 
 void rn_cuda_drain(struct rn_cuda_nic *nic)
 {
-	if (!nic->pending)
-		return;
 	rn_cuda_lock();
+	/* A queue pair may begin to count its messages anew. */
+	rn_cuda_forget_ahead(nic, NULL);
 	for (struct rn_cuda_lane *l = rn_cuda_lanes(); l; l = l->next) {
 		if (!l->first)
 			continue;
@@ -246,40 +246,43 @@ static enum rn_mem_result op_write(void *ctx, rn_iova dst, const void *src, uint
 	return rn_mem_direct_ops.write(NULL, dst, src, len, attr);
 }
 
+/* Reads ahead only what a queue pair reads as data: its messages have numbers. */
+static enum rn_mem_result read_gpu(const struct rn_cuda_request *r,
+				   struct rn_mem_attr attr)
+{
+	enum rn_mem_result result;
+
+	rn_cuda_lock();
+	if (attr.qpn && !(attr.flags & RN_MEM_PUSH))
+		result = rn_cuda_read_ahead(r);
+	else if (r->waits)
+		result = rn_cuda_read_in(r->dst, r->src, r->len);
+	else
+		result = rn_cuda_read_begin(r->nic, r->dst, r->src, r->len, r->tag);
+	rn_cuda_unlock();
+	return result;
+}
+
 // NOLINTNEXTLINE(readability-function-size): the parameters of rn_mem_ops.read
 static enum rn_mem_result op_read(void *ctx, void *dst, rn_iova src, uint32_t len,
 				  struct rn_mem_attr attr, uint64_t tag)
 {
-	enum rn_mem_result result;
-
 	if (!rn_cuda_is_alias(src))
 		return rn_mem_direct_ops.read(NULL, dst, src, len, attr, tag);
-	rn_cuda_lock();
-	result = rn_cuda_read_begin(ctx, dst, src, len, tag);
-	rn_cuda_unlock();
-	return result;
+	return read_gpu(
+		&(struct rn_cuda_request){ ctx, false, dst, src, len, attr.msg, tag },
+		attr);
 }
 
 // NOLINTNEXTLINE(readability-function-size): the parameters of rn_mem_ops.read
 static enum rn_mem_result op_read_now(void *ctx, void *dst, rn_iova src, uint32_t len,
 				      struct rn_mem_attr attr, uint64_t tag)
 {
-	(void)ctx;
 	if (!rn_cuda_is_alias(src))
 		return rn_mem_direct_ops.read(NULL, dst, src, len, attr, tag);
-	return rn_cuda_load(dst, src, len);
-}
-
-// NOLINTNEXTLINE(readability-function-size): the parameters of rn_mem_ops.read_part
-static enum rn_mem_result op_read_part(void *ctx, void *dst, rn_iova src, uint32_t len,
-				       struct rn_mem_attr attr,
-				       struct rn_crc32_part *part)
-{
-	(void)ctx;
-	if (!rn_cuda_is_alias(src))
-		return rn_mem_direct_ops.read_part(NULL, dst, src, len, attr, part);
-	part->len = 0;
-	return rn_cuda_load(dst, src, len);
+	return read_gpu(
+		&(struct rn_cuda_request){ ctx, true, dst, src, len, attr.msg, tag },
+		attr);
 }
 
 static enum rn_mem_result op_atomic(void *ctx, const struct rn_mem_atomic_req *req,
@@ -301,6 +304,5 @@ const struct rn_mem_ops rn_cuda_waiting_ops = {
 	.always_done = true,
 	.write = op_write,
 	.read = op_read_now,
-	.read_part = op_read_part,
 	.atomic = op_atomic,
 };

@@ -9,7 +9,8 @@
 #include "transport/io/host/log.h"
 
 enum {
-	PINNED = RN_CUDA_STAGE + (RN_CUDA_READS + 1) * RN_CUDA_READ_MAX,
+	AHEAD_AT = RN_CUDA_STAGE + (RN_CUDA_READS + 1) * RN_CUDA_READ_MAX,
+	PINNED = AHEAD_AT + 2 * RN_CUDA_AHEADS * RN_CUDA_PIECE,
 	/* A range of memory may consist of so many allocations. PyTorch's expandable
 	 * segments have one for each 2 MiB, so that this is more than a GPU has.
 	 */
@@ -219,6 +220,11 @@ void rn_cuda_leave(int mode)
 	(void)rn_cu_driver()->ctx_pop(&ctx);
 }
 
+static struct rn_cuda_piece *piece_of(struct rn_cuda_lane *lane, unsigned i)
+{
+	return &lane->aheads[i / 2].piece[i % 2];
+}
+
 static void number_reads(struct rn_cuda_lane *lane)
 {
 	lane->last = &lane->first;
@@ -231,6 +237,16 @@ static void number_reads(struct rn_cuda_lane *lane)
 		r->next = lane->unused;
 		lane->unused = r;
 	}
+	for (unsigned i = 0; i < 2 * RN_CUDA_AHEADS; i++)
+		piece_of(lane, i)->bytes =
+			lane->pinned + AHEAD_AT + (size_t)i * RN_CUDA_PIECE;
+}
+
+static bool make_event(struct rn_cuda_lane *lane, struct rn_cu_event **event)
+{
+	return rn_cuda_is_fine(
+		lane, "cuEventCreate",
+		rn_cu_driver()->event_create(event, RN_CU_EVENT_DISABLE_TIMING));
 }
 
 /* Makes what the lane needs in its context, which is current. */
@@ -253,9 +269,10 @@ static bool equip(struct rn_cuda_lane *lane)
 		    cu->stream_create(&lane->notices, RN_CU_STREAM_NON_BLOCKING)))
 		return false;
 	for (unsigned i = 0; i < RN_CUDA_READS; i++)
-		if (!rn_cuda_is_fine(lane, "cuEventCreate",
-				     cu->event_create(&lane->reads[i].event,
-						      RN_CU_EVENT_DISABLE_TIMING)))
+		if (!make_event(lane, &lane->reads[i].event))
+			return false;
+	for (unsigned i = 0; i < 2 * RN_CUDA_AHEADS; i++)
+		if (!make_event(lane, &piece_of(lane, i)->event))
 			return false;
 	return true;
 }
