@@ -19,6 +19,13 @@ arm64) triplet=aarch64-linux-gnu multiarch=$triplet qemu=qemu-aarch64 ;;
 esac
 packages=(libcmocka-dev libdeflate-dev libpcap-dev)
 options=(-DRN_CORE_ONLY=ON)
+# What qemu-user cannot do: run a program that a program starts (Rocin's own clone() gets EINVAL, and
+# scripts would start binaries of the other processor), several options of sockets (ENOPROTOOPT, with which a device gets no slot), and
+# memfd seals against mappings.
+emulator='^unit\.(tool-.*|without-.*|stack|stack_fixed|rocind_start|net_local_trim|net_udp|udp_group|receive_bound|engine_uring|wire_ends|cm_board)$'
+# Without single steps the sanitizer sees of each page but the first access, which it says; these
+# tests want all of them.
+single_steps='^unit\.sanitize_(all|gpu|pieces)$'
 if [ "$part" = whole ]; then
 	packages+=(libibverbs-dev librdmacm-dev libjansson-dev libmnl-dev libnl-3-dev libnl-route-3-dev liburing-dev
 		libdw-dev systemtap-sdt-dev libucx-dev ibverbs-utils)
@@ -80,6 +87,6 @@ wire=$build/build/tests/transport/wire/tests_transport_wire_rn_transport
 $qemu -L /usr/$triplet -E "LD_LIBRARY_PATH=$libraries:$early:/usr/$triplet/lib" \
 	"$wire" psn >/dev/null 2>&1 || fail "$qemu does not run test_psn"
 file "$wire" | cut -d: -f2-
-ctest --test-dir "$build/build" -j 2 -L unit --timeout 900 --no-tests=error >"$build/test.log" 2>&1 ||
+ctest --test-dir "$build/build" -j 2 -L unit -E "$emulator|$single_steps" --timeout 900 --no-tests=error >"$build/test.log" 2>&1 ||
 	fail "$(grep -A60 'FAILED\|\*\*\*' "$build/test.log" | head -100; tail -30 "$build/test.log")"
 grep 'tests passed' "$build/test.log"
