@@ -18,12 +18,6 @@
  *   responder.c  request packets: checked, executed, answered again       (RC, UC)
  *   response.c   ACKs, NAKs and responses going out; atomics, FLUSH       (RC)
  *   datagram.c   received UD datagrams
- * transport/object     what queue pairs use and share
- *   cq.c         completion queues and events
- *   srq.c        shared receive queues
- *   memory.c     memory regions and windows; lists of SGEs
- *   diagnostic.c reports about single packets, for captures
- * transport/container  intrusive lists, timers and hash tables
  */
 #ifndef RN_QP_H
 #define RN_QP_H
