@@ -201,6 +201,9 @@ static int check_range(const struct rn_mr_attr *attr)
 									     : 0;
 	if (end < start || end > UINT64_MAX - in_page)
 		return -EINVAL;
+	/* No program has memory there; the device means regions of GPUs by it. */
+	if (rn_cuda_is_alias(start) || rn_cuda_is_alias(end))
+		return -EFAULT;
 	/* A region of 0 bytes consists of the page that its address is in. If that
 	 * address is the start of a page, the region consists of no page, and is
 	 * refused (ib_umem_get()).
@@ -430,7 +433,8 @@ struct ibv_mr *rnp_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 		rc = rnp_mr_join_gpu(ctx, attr.iova_base, length, &attr.iova_base);
 	mr = rc < 0 ? NULL : rnp_mr_register(pd, &attr, RNP_ABI_MR, NULL, &rc);
 	if (!mr) {
-		rnp_mr_leave_gpu(ctx, attr.iova_base);
+		if (attr.iova_base != (uintptr_t)addr)
+			rnp_mr_leave_gpu(ctx, attr.iova_base);
 		errno = -rc;
 	}
 	return mr ? &mr->base.ibv_mr : NULL;

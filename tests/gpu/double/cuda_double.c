@@ -61,7 +61,9 @@ enum kind {
 
 struct event {
 	struct context *ctx;
-	bool is_done;
+	/* how often it was recorded, and the number of the last record that was reached
+	 */
+	uint64_t recorded, reached;
 	unsigned queries;
 };
 
@@ -72,6 +74,7 @@ struct command {
 	const uint8_t *src;
 	size_t len;
 	struct event *event;
+	uint64_t record; /* number of the record of @event */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -132,13 +135,13 @@ static uint8_t *shadow_of(uint64_t ptr, size_t len)
 }
 
 /* ------------------------------------------------------------------ running commands */
-static bool run_until(struct stream *s, const struct event *stop);
+static bool run_until(struct stream *s, const struct event *stop, uint64_t record);
 
-/* Runs the commands of other streams up to the record of @e, if it is not done. */
-static void reach(const struct event *e)
+/* Runs the commands of other streams up to a record of @e, if it is not reached. */
+static void reach(const struct event *e, uint64_t record)
 {
-	for (struct stream *s = streams; s && !e->is_done; s = s->next)
-		(void)run_until(s, e);
+	for (struct stream *s = streams; s && e->reached < record; s = s->next)
+		(void)run_until(s, e, record);
 }
 
 /* Runs one command. The lock is given up during a host function. */
@@ -150,10 +153,10 @@ static void run(struct command *c)
 		memcpy(c->dst, c->src, c->len);
 		break;
 	case RECORD:
-		c->event->is_done = true;
+		c->event->reached = c->record;
 		break;
 	case WAIT:
-		reach(c->event);
+		reach(c->event, c->record);
 		break;
 	case CALL:
 		calls_due--;
@@ -165,15 +168,23 @@ static void run(struct command *c)
 	free(c);
 }
 
-static bool run_until(struct stream *s, const struct event *stop)
+static bool is_record(const struct command *c, const struct event *e, uint64_t record)
+{
+	return e && c->kind == RECORD && c->event == e && c->record == record;
+}
+
+/* Runs the commands of a stream, all of them or up to a record of an event; none if it is
+ * not there. Returns whether any were run.
+ */
+static bool run_until(struct stream *s, const struct event *stop, uint64_t record)
 {
 	bool has_it = false;
 
 	for (const struct command *c = s->first; c && !has_it; c = c->next)
-		has_it = !stop || (c->kind == RECORD && c->event == stop);
+		has_it = !stop || is_record(c, stop, record);
 	while (has_it && s->first) {
 		struct command *c = s->first;
-		const bool is_stop = stop && c->kind == RECORD && c->event == stop;
+		const bool is_stop = is_record(c, stop, record);
 
 		s->first = c->next;
 		if (!s->first)
@@ -204,7 +215,7 @@ static void *serve(void *arg)
 			for (const struct command *c = s->first; c; c = c->next)
 				has_call |= c->kind == CALL;
 			if (has_call && !s->ctx->is_dead)
-				(void)run_until(s, NULL);
+				(void)run_until(s, NULL, 0);
 		}
 	}
 	return NULL;
@@ -468,7 +479,7 @@ API int cuMemFree_v2(uint64_t ptr)
 	/* As the real function does, wait for all copies. */
 	pthread_mutex_lock(&lock);
 	for (struct stream *s = streams; s; s = s->next)
-		(void)run_until(s, NULL);
+		(void)run_until(s, NULL, 0);
 	pthread_mutex_unlock(&lock);
 	return drop_at((void *)(uintptr_t)ptr, DEVICE_TYPE);
 }
@@ -664,7 +675,7 @@ API int cuStreamCreate(struct stream **stream, unsigned flags)
 API int cuStreamDestroy_v2(struct stream *s)
 {
 	pthread_mutex_lock(&lock);
-	(void)run_until(s, NULL);
+	(void)run_until(s, NULL, 0);
 	pthread_mutex_unlock(&lock);
 	return OK; /* stays in the list, empty */
 }
@@ -673,7 +684,7 @@ API int cuStreamSynchronize(struct stream *s)
 {
 	pthread_mutex_lock(&lock);
 	check_stream(s);
-	(void)run_until(s, NULL);
+	(void)run_until(s, NULL, 0);
 	pthread_mutex_unlock(&lock);
 	return OK;
 }
@@ -683,7 +694,7 @@ API int cuCtxSynchronize(void)
 	pthread_mutex_lock(&lock);
 	for (struct stream *s = streams; s; s = s->next)
 		if (s->ctx == current)
-			(void)run_until(s, NULL);
+			(void)run_until(s, NULL, 0);
 	pthread_mutex_unlock(&lock);
 	return OK;
 }
@@ -693,7 +704,7 @@ API int cuStreamWaitEvent(struct stream *s, struct event *e, unsigned flags)
 	(void)flags;
 	pthread_mutex_lock(&lock);
 	check_stream(s);
-	add(s, (struct command){ .kind = WAIT, .event = e });
+	add(s, (struct command){ .kind = WAIT, .event = e, .record = e->recorded });
 	pthread_mutex_unlock(&lock);
 	return OK;
 }
@@ -716,7 +727,6 @@ API int cuEventCreate(struct event **event, unsigned flags)
 	if (!*event)
 		return OUT_OF_MEMORY;
 	(*event)->ctx = current;
-	(*event)->is_done = true;
 	return OK;
 }
 
@@ -730,9 +740,9 @@ API int cuEventRecord(struct event *e, struct stream *s)
 {
 	pthread_mutex_lock(&lock);
 	check_stream(s);
-	e->is_done = false;
+	e->recorded++;
 	e->queries = 0;
-	add(s, (struct command){ .kind = RECORD, .event = e });
+	add(s, (struct command){ .kind = RECORD, .event = e, .record = e->recorded });
 	pthread_mutex_unlock(&lock);
 	return OK;
 }
@@ -744,9 +754,9 @@ API int cuEventQuery(struct event *e)
 	pthread_mutex_lock(&lock);
 	if (e->ctx->is_dead)
 		die("an event of a destroyed context is asked for");
-	if (!e->is_done && ++e->queries >= QUERIES)
-		reach(e);
-	rc = e->is_done ? OK : NOT_READY;
+	if (e->reached < e->recorded && ++e->queries >= QUERIES)
+		reach(e, e->recorded);
+	rc = e->reached == e->recorded ? OK : NOT_READY;
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

@@ -302,6 +302,12 @@ nothing_ended(struct rn_host_nic *nic,
 	return 0;
 }
 
+static int add_real(rn_iova addr, uint64_t len, rn_iova *alias)
+{
+	(void)addr, (void)len, (void)alias;
+	return 0;
+}
+
 static int add_region(struct rn_host_nic *nic, uint32_t key, rn_iova addr, uint64_t len,
 		      uint32_t access)
 {
@@ -339,6 +345,7 @@ static const struct rn_host_api host = { .knobs = knobs_in_force,
 					 .dm_add = no_dm,
 					 .drain = look_at_region,
 					 .collect = nothing_ended,
+					 .real_add = add_real,
 					 .region_add = add_region,
 					 .region_remove = remove_region };
 
