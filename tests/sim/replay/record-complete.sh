@@ -17,9 +17,10 @@ for kind in $(sed -n '/^enum rn_call_kind/,/^}/s/^\t\(RN_CALL_[A-Z_]*\)[ ,].*/\1
 done
 # They only look at the core, or at a structure before the core has it; the record of a QP
 # in the statistics, its completion counters and its owner are not looked at by the core, who is told diagnostics
-# answers nothing, and who is silent is forgotten without a trace. Where responder
+# answers nothing, and who is silent is forgotten without a trace. The memory of a device that is
+# recorded is not replaced. Where responder
 # resources are kept makes no difference: QPs of a replay have room for all in their block.
-pure='rn_dev_(size|deadline|acks_due|is_amid_message|requests|received|has_\w+|find_\w+|set_diagnostic|silent)|rn_mcast_(find|members)'
+pure='rn_dev_(size|deadline|acks_due|is_amid_message|requests|received|has_\w+|find_\w+|set_diagnostic|set_memory|silent)|rn_mcast_(find|members)'
 pure="$pure|rn_(mr_init|mr_init_null|mw_init|srq_size|srq_ring_size|srq_owner|srq_query|srq_next|srq_wqe)"
 pure="$pure|rn_qp_(size|state|qpn|first_psn|owner|query|rate|retries|msn|peer_msn|unacked|unsent|rnr|was_answered|check_send|sq_\w+|rq_next|rq_wqe)"
 pure="$pure|rn_qp_(sge_address|set_owner|set_stats|set_tallies|state_name|type_name|resources\w*|reads\w*|lend_resources|lend_reads)"
