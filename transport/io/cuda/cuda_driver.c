@@ -5,6 +5,7 @@
 #include "cuda_driver.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -78,11 +79,23 @@ static bool look_up(void *library)
 	return true;
 }
 
+static int is_driver(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *file = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	(void)arg;
+	/* The file may also be libcuda.so or libcuda.so.580.65. */
+	return strncmp(file ? file + 1 : info->dlpi_name, "libcuda.so",
+		       strlen("libcuda.so")) == 0;
+}
+
+/* The loaded libraries are looked through, because a dlopen() that finds nothing would
+ * replace the text that the program may be about to get from dlerror().
+ */
 bool rn_cu_is_in_process(void)
 {
-	void *library = dlopen(RN_CUDA_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
-
-	return library && dlclose(library) == 0;
+	return dl_iterate_phdr(is_driver, NULL) != 0;
 }
 
 const struct rn_cu_driver *rn_cu_driver(void)
@@ -92,7 +105,7 @@ const struct rn_cu_driver *rn_cu_driver(void)
 		atomic_load_explicit(&driver, memory_order_acquire);
 	void *library;
 
-	if (known || atomic_load(&is_useless))
+	if (known || atomic_load(&is_useless) || !rn_cu_is_in_process())
 		return known;
 	/* The library stays loaded from now on, as copies may be under way at any time.
 	 */
