@@ -7,7 +7,7 @@ usage: nccl_all_reduce.py RANK SIZE PORT [ROUNDS]
 Each rank runs on GPU number RANK modulo the number of GPUs. Ranks that share a GPU want another
 NCCL_HOSTID each: NCCL refuses two ranks of one host on one GPU. The last line of rank 0 is
 "nccl_all_reduce: ok" with the number of sums; a wrong sum is told with its place, and ends the
-process with status 1.
+process with status 1. COUNTS, if set, has the numbers of elements to reduce, separated by commas.
 """
 import datetime
 import os
@@ -47,7 +47,7 @@ def main():
     torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group("nccl", rank=rank, world_size=size, timeout=datetime.timedelta(seconds=120))
     sums = 0
-    for count in (1, 1000, 1 << 16, 1 << 20):
+    for count in (int(c) for c in os.environ.get("COUNTS", "1,1000,65536,1048576").split(",")):
         times = sorted(reduce_once(rank, size, count, seed) for seed in range(rounds))
         sums += rounds * count
         if rank == 0:

@@ -157,9 +157,11 @@ nccl2() {
 nccl4() { nccl gdr-4 4 5; }
 loss() { nccl gdr-loss-2 2 3 ROCIN_FAULT='drop=1%'; }
 flush() {
-	nccl none-no-flush 2 5 -- --pcie=typical,gpu.ordering=none
-	nccl none-flush 2 5 NCCL_NET_FORCE_FLUSH=1 -- --pcie=typical,gpu.ordering=none
-	nccl typical-no-flush 2 5 -- --pcie=typical
+	local few=COUNTS=1,1000,16384 # the hierarchy copies piece by piece
+	nccl none-flush 2 5 $few NCCL_NET_FORCE_FLUSH=1 -- --pcie=typical,gpu.ordering=none
+	nccl typical-flush 2 5 $few NCCL_NET_FORCE_FLUSH=1 -- --pcie=typical
+	nccl none-no-flush 2 5 $few -- --pcie=typical,gpu.ordering=none
+	nccl typical-no-flush 2 5 $few -- --pcie=typical
 }
 
 [ $# -gt 0 ] || set -- verbs perftest nccl2 nccl4 loss pcie flush
