@@ -521,6 +521,11 @@ static int exchange(int fd, uint64_t number, struct command *c)
 	if (rc != -ESHUTDOWN)
 		return rc;
 	rnk_cm_path_close(path);
+	/* If another thread of the program has closed the channel in the meantime, rocind
+	 * has closed the command socket for this reason.
+	 */
+	if (fcntl(fd, F_GETFD) < 0)
+		return -EBADF;
 	/* rocind is running, but has closed the new command socket, because it has no
 	 * descriptors left for it.
 	 */

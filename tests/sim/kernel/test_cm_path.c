@@ -326,6 +326,47 @@ static void an_id_is_destroyed_though_rocind_dies_over_it(void **state)
 	rn_cm_board_close(&board);
 }
 
+static void *listen_on_1(void *arg)
+{
+	struct ending *e = arg;
+
+	e->error = listen_on(e->c, 1);
+	return NULL;
+}
+
+/* Returns the errno of a command whose socket rocind closes without an answer.
+ * @is_closed: another thread of the program closes the channel before.
+ */
+static int error_without_answer(bool is_closed)
+{
+	struct channel c = open_channel();
+	struct ending e = { .c = &c };
+	pthread_t program;
+	char command[1024];
+	int end;
+
+	assert_int_equal(pthread_create(&program, NULL, listen_on_1, &e), 0);
+	while ((end = take_end(&c)) < 0)
+		usleep(100);
+	assert_true(recv(end, command, sizeof(command), 0) > 0);
+	if (is_closed)
+		close(c.fd);
+	close(end);
+	pthread_join(program, NULL);
+	close(c.rocinds);
+	if (!is_closed)
+		close(c.fd);
+	return e.error;
+}
+
+/* rping closes its channel while its other thread waits for an event. */
+static void a_channel_that_is_closed_meanwhile_is_no_lack_of_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(error_without_answer(true), EBADF);
+	assert_int_equal(error_without_answer(false), ENOMEM);
+}
+
 /* rocind was replaced by one with another board, which the program gets with the first
  * answer.
  */
@@ -373,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_descriptor_that_is_the_programs_by_now_is_not_closed),
 		cmocka_unit_test(a_channel_whose_other_end_has_gone_is_told),
 		cmocka_unit_test(an_id_is_destroyed_though_rocind_dies_over_it),
+		cmocka_unit_test(a_channel_that_is_closed_meanwhile_is_no_lack_of_memory),
 		cmocka_unit_test(the_board_of_a_successor_comes_with_an_answer),
 		cmocka_unit_test(the_path_used_longest_ago_makes_room),
 	};
