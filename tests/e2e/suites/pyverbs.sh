@@ -23,8 +23,13 @@ if [ "$1" = huge ]; then
 	flock "$turn"
 	before=$(cat $reserved)
 	own_cleanup() { echo "$before" >$reserved; }
-	echo $((before + 16)) >$reserved
-	[ "$(cat $reserved)" -ge $((before + 8)) ] || skip 'no huge pages to be had'
+	# On a machine whose memory is in many pieces the kernel gets fewer at the first try.
+	for _ in 1 2 3 4 5; do
+		echo $((before + 16)) >$reserved
+		[ "$(cat $reserved)" -lt $((before + 16)) ] || break
+		echo 1 >/proc/sys/vm/compact_memory
+	done 2>/dev/null
+	[ "$(cat $reserved)" = $((before + 16)) ] || skip 'fewer huge pages than the suite takes'
 	pyverbs huge "lo:$addr_a" ''
 	exit 0
 fi
