@@ -148,8 +148,8 @@ int rn_gpu_export_dmabuf(const void *ptr, size_t len);
 /* ----------------------------------- kernels and their accesses to memory */
 /* Function of a kernel, which runs in a thread of its own. All signals are blocked there,
  * except those that faults raise. The function may load from and store to device
- * addresses of its own GPU directly. If it accesses device memory that is not allocated
- * in this way, the kernel ends with -EFAULT, without unwinding. For all other accesses it
+ * addresses of its own GPU directly. If such an access goes to device memory that is not
+ * allocated, the kernel ends with -EFAULT, without unwinding. For all other accesses it
  * must use the functions below.
  */
 typedef void rn_gpu_kernel_fn(void *arg);
@@ -166,8 +166,8 @@ typedef void rn_gpu_kernel_fn(void *arg);
  */
 int64_t rn_gpu_launch(struct rn_gpu *gpu, rn_gpu_kernel_fn *fn, void *arg);
 
-/* rn_gpu_doorbell(): The CPU writes to the GPU's doorbell, as it does when it submits work
- * that is no kernel (a copy, a wait). Pushes what rn_gpu_launch() pushes. Return: 0;
+/* rn_gpu_doorbell(): The CPU writes to the GPU's doorbell, as it does when it submits
+ * work that is no kernel (a copy, a wait). Pushes what rn_gpu_launch() pushes. Return: 0;
  * -ENODEV.
  */
 int rn_gpu_doorbell(struct rn_gpu *gpu);

@@ -101,7 +101,9 @@ enum rn_stat {
 };
 /* clang-format on */
 
-/* Are captures notified when the counter is incremented? See REPORTED above. */
+/* Returns true if a running packet capture gets a comment each time the counter is
+ * incremented: it is marked REPORTED in RN_STATS.
+ */
 static inline bool rn_stat_is_reported(enum rn_stat stat)
 {
 	enum {

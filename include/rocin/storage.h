@@ -25,8 +25,8 @@
  *	p2p	the drive reaches the buffer through another root port
  *
  * A transfer by `gpu`, `nvlink` or `host` is complete when its second part, a copy, is.
- *So its data is visible when it completes, unlike with `direct` and `p2p`. A buffer that
- *is not registered, a piece that is not aligned to RN_STORAGE_ALIGNMENT or device memory
+ * So its data is visible when it completes, unlike with `direct` and `p2p`. A buffer that
+ * is not registered, a piece that is not aligned to RN_STORAGE_ALIGNMENT or device memory
  * beyond the BAR takes `host` whatever the policy says. rn_storage_plan() returns the
  * route and the reason beforehand.
  *

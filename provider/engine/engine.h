@@ -120,8 +120,8 @@ rn_ns rnp_engine_recv_time(const struct rnp_engine *e, const struct rn_qp *qp);
  */
 void rnp_engine_keep_exact_time(struct rnp_engine *e);
 const struct rnp_pcie *rnp_engine_pcie(const struct rnp_engine *e);
-/* Gives the device access to memory of real GPUs, see rnp_pcie_join_cuda(). The engine lock
- * is not held.
+/* Gives the device access to memory of real GPUs, see rnp_pcie_join_cuda(). The engine
+ * lock is not held.
  */
 int rnp_engine_join_cuda(struct rnp_engine *e);
 /* Returns the persona (ROCIN_AS): the device of another maker whose limits this device
@@ -166,9 +166,9 @@ bool rnp_path_carries(struct rnp_path_mtu *p, const struct rn_netdev *dev,
 void rnp_engine_lock(struct rnp_engine *e);
 void rnp_engine_unlock(struct rnp_engine *e);
 
-/* Allocates a QPN: the bits from 8 on are a number of its own, and the low byte is the
- * slot of the process. The engine lock is held, and the engine is attached. Return: 0
- * with *@qpn, or -ENOMEM if all are in use.
+/* Allocates a QPN. Its low byte is the slot of the process, and its upper 16 bits are a
+ * number that no other QP of the process has. The engine lock is held, and the engine is
+ * attached. Return: 0 with *@qpn, or -ENOMEM if all are in use.
  */
 int rnp_engine_new_qpn(struct rnp_engine *e, uint32_t *qpn);
 /* Allocates a record in the statistics page for a new QP. The page grows in place. The

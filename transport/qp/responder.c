@@ -79,7 +79,9 @@ static void parse_headers(struct rn_request *q)
 	assert(!err);
 }
 
-/* Returns true if the FLUSH extended header (FETH) has no reserved bit or value set. */
+/* Returns true if the FLUSH extended header (FETH) asks for a placement at all, and has
+ * no reserved bit or value set.
+ */
 static bool is_flush_known(const struct rn_feth *feth)
 {
 	const uint8_t known = RN_FLUSH_GLOBAL | RN_FLUSH_PERSISTENT;

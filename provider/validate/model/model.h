@@ -489,8 +489,8 @@ struct rn_val_object *rn_val_qp_of_number(const struct rn_val *v, uint32_t qpn);
 /* Returns the first object of a kind that was used to create @o, or NULL. */
 struct rn_val_object *rn_val_parent_of(const struct rn_val_object *o,
 				       enum rn_val_kind kind);
-/* Add a living QP or MR to the tables in which it is found by its number and (an MR) by
- * its address, and remove it from them.
+/* Add a living QP to the table of QPs by QPN, or a living MR to the tables of MRs by key
+ * and by address; and remove it from there.
  */
 void rn_val_add_number(struct rn_val *v, struct rn_val_object *o);
 void rn_val_remove_number(struct rn_val *v, const struct rn_val_object *o);

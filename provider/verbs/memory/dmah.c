@@ -85,7 +85,7 @@ int rnp_dealloc_dmah(struct rnp_abi_dmah *base)
 }
 
 /* ---------------------------------------------------------------------- registration */
-/* Checks which attributes are given together. Returns 0 or a positive errno. */
+/* Checks that the combination of attributes is allowed. Returns 0 or a positive errno. */
 static int check_attr(const struct rnp_abi_mr_attr *attr)
 {
 	const uint64_t file = RNP_REG_MR_FD | RNP_REG_MR_FD_OFFSET;

@@ -3,12 +3,12 @@
  *
  * The stream waits for a flag in host memory and then copies GPU memory to the host. Both
  * were submitted before. A NIC writes that GPU memory; the program sees the completion
- *and raises the flag. Whether the copy sees the data depends on the machine (attribute
+ * and raises the flag. Whether the copy sees the data depends on the machine (attribute
  * GPU_DIRECT_RDMA_WRITES_ORDERING), unless the program flushes:
  *
- *	late none	nothing between completion and flag: wrong where nothing is
- *ordered late flush	cuFlushGPUDirectRDMAWrites() between them: right everywhere late
- *wait	the wait of the stream flushes: right everywhere
+ *	late none	nothing between completion and flag: wrong without order
+ *	late flush	cuFlushGPUDirectRDMAWrites() between them: right everywhere
+ *	late wait	the wait of the stream flushes: right everywhere
  *
  * Prints how many of the rounds were stale. The status is 0 unless a call fails.
  */

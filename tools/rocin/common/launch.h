@@ -8,8 +8,8 @@
  *			to the program
  * ROCIN_TREE		generated sysfs and /dev tree of the devices
  * RDMAV_DRIVERS	the provider plugin, before any plugins that are there
- * LD_LIBRARY_PATH	with --gpu: first the folder of the stand-ins of the CUDA
- *libraries ROCIN_NETDEVS	the interfaces and addresses that become devices
+ * LD_LIBRARY_PATH	with --gpu: first the folder of the CUDA stand-ins
+ * ROCIN_NETDEVS	the interfaces and addresses that become devices
  */
 #ifndef RN_LAUNCH_H
 #define RN_LAUNCH_H

@@ -138,8 +138,9 @@ enum {
 	GREETING_MS = 200,
 	/* Pause in ms after a connection could not be accepted for lack of memory. */
 	SHORTAGE_MS = 10,
-	/* Interval in ms at which rocind finds out the ports of other users whose packets
-	 * are accepted (ROCIN_NEIGHBOURS, admission.h).
+	/* Interval in ms at which rocind looks up the UDP ports that other users of this
+	 * host have bound, if packets of these users are accepted (ROCIN_NEIGHBOURS,
+	 * admission.h).
 	 */
 	NEIGHBOURS_MS = 1000,
 };

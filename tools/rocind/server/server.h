@@ -377,18 +377,18 @@ void rnd_wires_ask(struct rnd_client *client, const struct rn_ctl_ends *ends);
  */
 void rnd_wires_drop(struct rnd_client *client, const struct rn_ctl_ends *ends);
 
-/* End local wires (links in shared memory) of the client: rnd_wires_close() all of them,
- * when the process gives up its place at rocind, and rnd_wires_close_gid() those of its
- * address @idx. Both tell the clients at the other ends.
+/* End local wires (links in shared memory) of the client, and tell the clients at the
+ * other ends: rnd_wires_close() all of them, when the client releases its slot, and
+ * rnd_wires_close_gid() those of its address number @idx.
  */
 void rnd_wires_close(struct rnd_client *client);
+void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
 /* Called in a successor of rocind: restores the wire of record @r between its two
  * clients, if both were restored.
  */
 void rnd_wires_restore(struct rnd_server *server, const struct rnd_record *r);
 /* Sends the keeper records of all local wires. */
 void rnd_wires_keep_all(struct rnd_server *server);
-void rnd_wires_close_gid(struct rnd_client *client, unsigned idx);
 
 /* ---- Clients ---- */
 

@@ -95,9 +95,9 @@ extern const struct rn_mem_ops rn_cuda_waiting_ops;
 
 /**
  * rn_cuda_attach() - Make a NIC
- * @wake:	Called when a read has ended that answered PENDING, to have the device
- *call rn_cuda_collect() soon. By any thread, with a lock of this file held; it must
- *neither block nor call functions of this file.
+ * @wake:	Called when a read has ended that answered PENDING, so that the device
+ *calls rn_cuda_collect() soon. Any thread may call it, with a lock of this file held. It
+ *must neither block nor call functions of this file.
  * @arg:	Argument of @wake
  *
  * Return: the NIC; NULL: there is no memory for it.
@@ -120,10 +120,10 @@ unsigned rn_cuda_collect(struct rn_cuda_nic *nic,
 /* Has the NIC accesses that are under way? */
 bool rn_cuda_is_busy(const struct rn_cuda_nic *nic);
 
-/* Waits until all writes of the NIC are visible in the GPUs. The second argument is not
+/* Waits until all writes of the NIC are visible in the GPUs. @arg: the NIC. @qpn is not
  * used: the function has the type of rn_dev_cfg.before_ack.
  */
-void rn_cuda_settle(void *nic, uint32_t qpn);
+void rn_cuda_settle(void *arg, uint32_t qpn);
 
 /* Waits until all reads of the NIC have ended; the next rn_cuda_collect() reports them.
  */

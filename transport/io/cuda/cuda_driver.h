@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* cuda_driver.h - the part of the public CUDA driver API that Rocin calls, in
- * declarations of its own.
+ * declarations written for Rocin.
  *
  * The library libcuda.so.1 belongs to the driver of the machine. Rocin neither links to
  * it nor loads it: only a process that has it loaded already can have memory of a GPU.

@@ -250,9 +250,9 @@ void rn_cuda_forget_ahead(const struct rn_cuda_nic *nic,
 void rn_cuda_wake_add(struct rn_cuda_nic *nic);
 void rn_cuda_wake_remove(struct rn_cuda_nic *nic);
 
-/* Wakes the NICs that wait for reads. The driver calls it, in a thread of its own; @lane
+/* Wakes the NICs that wait for reads. The driver calls it, in a thread of its own; @arg
  * is a struct rn_cuda_lane.
  */
-void rn_cuda_notice(void *lane);
+void rn_cuda_notice(void *arg);
 
 #endif /* RN_CUDA_INTERNAL_H */

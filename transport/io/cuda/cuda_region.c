@@ -373,7 +373,7 @@ static bool make_room(void)
 		return true;
 	if (room > RN_CUDA_REGIONS_MAX)
 		return false;
-	more = realloc(all.regions, room * sizeof(*more));
+	more = realloc(all.regions, room * sizeof(struct rn_cuda_region *));
 	if (!more)
 		return false;
 	all.regions = more;

@@ -386,8 +386,10 @@ int rn_live_poll(struct rn_live *l, unsigned cq, struct ibv_wc *wc);
 
 /* ---- Doorbells ---- */
 
-/* Posts the WRITE whose doorbell a thread of the test has rung. @word: the @words words
- * that the NIC has fetched as the data of the WRITE; if the WRITE is longer, the last
+/* Posts the WRITE of instruction @in to the real device. In a test with doorbells, WQEs
+ * and doorbells are at first only words in the simulated PCIe hierarchy: once a thread
+ * has rung the doorbell and the simulated NIC has fetched the data, the real request is
+ * posted. @word: the @words words that were fetched; if the WRITE is longer, the last
  * word is repeated. Returns 0, or -1 after rn_live_fail().
  */
 typedef int rn_live_post_fn(struct rn_live *l, const struct rn_litmus_instr *in,
