@@ -86,6 +86,9 @@ descendants() {
 }
 
 # end_now PID...: with what each has started: timeout(1) and a shell would leave theirs behind
+#
+# SIGTERM would not do: timeout(1) sends SIGCONT behind it, and if the program looks for leaks at
+# that moment, its tracer waits for ever for a thread that SIGCONT has kept from stopping.
 end_now() {
 	[ "$#" = 0 ] && return
 	# shellcheck disable=SC2046 # several
@@ -337,7 +340,7 @@ pair() {
 		>"$work/client.out" 2>&1
 	client_status=$?
 	[ "$client_status" = 0 ] || sleep 0.2
-	[ "$client_status" = 0 ] || kill "$pid" 2>/dev/null
+	[ "$client_status" = 0 ] || end_now "$pid"
 	wait "$pid"
 	server_status=$?
 	if [ "$client_status" != 0 ] || [ "$server_status" != 0 ]; then
@@ -368,7 +371,7 @@ verify_pair() {
 	timeout "$limit" "${run_a[@]}" "$ROCIN_TESTS/verify" --role a --socket "$work/meet" "$@" \
 		>"$work/a.out" 2>&1
 	status=$?
-	[ "$status" = 0 ] || kill "$pid" 2>/dev/null
+	[ "$status" = 0 ] || end_now "$pid"
 	if ! wait "$pid" || [ "$status" != 0 ]; then
 		tail -n 5 "$work/a.out" "$work/b.out"
 		rocin stat
