@@ -432,8 +432,7 @@ static bool is_mapped(uint64_t addr, uint64_t len)
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of the program are numbers
-	 * here */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers here */
 	is_there = msync((void *)(uintptr_t)first, addr - first + len, MS_ASYNC) == 0 ||
 		   errno != ENOMEM;
 	pthread_setcancelstate(cancel, NULL);
