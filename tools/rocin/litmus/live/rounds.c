@@ -499,7 +499,7 @@ static void decide_next_run(struct rn_live *l, uint64_t done, uint64_t began)
 
 int rn_live_rounds(struct rn_live *l, struct rn_live_results *results)
 {
-	struct rn_live_player players[RN_LITMUS_THREADS];
+	struct rn_live_player players[RN_LITMUS_THREADS] = { 0 };
 	uint64_t began = rn_live_now();
 
 	if (rn_live_queues_open(l, rn_live_post_fetched, rn_live_post_receive) ||
