@@ -291,40 +291,32 @@ static CUresult fill(CUstream handle, struct rn_cu_fill f, bool is_sync)
 	return rn_cu_leave(submit_fill(stream, f, is_sync));
 }
 
-CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
+/* Fills @count values of @size bytes each, one behind the other. */
+static CUresult fill_values(CUstream handle, CUdeviceptr to, uint32_t value,
+			    unsigned size, size_t count, bool is_sync)
 {
-	return fill(sync_stream,
+	return fill(handle,
 		    (struct rn_cu_fill){ .to = to,
-					 .pitch = 0,
 					 .value = value,
-					 .size = 1,
+					 .size = size,
 					 .count = count,
 					 .rows = 1 },
-		    true);
+		    is_sync);
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
+{
+	return fill_values(sync_stream, to, value, 1, count, true);
 }
 
 CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
 {
-	return fill(sync_stream,
-		    (struct rn_cu_fill){ .to = to,
-					 .pitch = 0,
-					 .value = value,
-					 .size = 2,
-					 .count = count,
-					 .rows = 1 },
-		    true);
+	return fill_values(sync_stream, to, value, 2, count, true);
 }
 
 CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count)
 {
-	return fill(sync_stream,
-		    (struct rn_cu_fill){ .to = to,
-					 .pitch = 0,
-					 .value = value,
-					 .size = 4,
-					 .count = count,
-					 .rows = 1 },
-		    true);
+	return fill_values(sync_stream, to, value, 4, count, true);
 }
 
 CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
@@ -343,40 +335,19 @@ CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
 			 CUstream stream)
 {
-	return fill(stream,
-		    (struct rn_cu_fill){ .to = to,
-					 .pitch = 0,
-					 .value = value,
-					 .size = 1,
-					 .count = count,
-					 .rows = 1 },
-		    false);
+	return fill_values(stream, to, value, 1, count, false);
 }
 
 CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
 			  CUstream stream)
 {
-	return fill(stream,
-		    (struct rn_cu_fill){ .to = to,
-					 .pitch = 0,
-					 .value = value,
-					 .size = 2,
-					 .count = count,
-					 .rows = 1 },
-		    false);
+	return fill_values(stream, to, value, 2, count, false);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count,
 			  CUstream stream)
 {
-	return fill(stream,
-		    (struct rn_cu_fill){ .to = to,
-					 .pitch = 0,
-					 .value = value,
-					 .size = 4,
-					 .count = count,
-					 .rows = 1 },
-		    false);
+	return fill_values(stream, to, value, 4, count, false);
 }
 
 CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value,
