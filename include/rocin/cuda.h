@@ -44,8 +44,7 @@ typedef void rn_cuda_kernel_fn(const struct rn_cuda_launch *launch);
 
 /**
  * rn_cuda_register_kernel() - Give a kernel's name to a C function
- * @name:	As in cuModuleGetFunction(), or the mangled name of a kernel in C++;
- * copied
+ * @name:	As in cuModuleGetFunction(), or the mangled name of a C++ kernel; copied
  * @fn:		NULL: forget the name. A kernel that was found by it already stays
  * @sizes:	Bytes of each parameter, in order; copied. At most 4096 in all
  * @count:	Number of parameters, 0 .. 256

@@ -45,8 +45,7 @@ struct rn_tx_socket {
 struct rn_super {
 	/* Addresses of the packets, with the source port of the socket. */
 	const struct rn_flow *flow;
-	/* index of the source address in the GID table; each address has a socket of its
-	 * own
+	/* index of the source address in the GID table; each address has its own socket
 	 */
 	uint32_t sgid_index;
 	const uint8_t *data;

@@ -43,8 +43,7 @@
 struct rnp_persona {
 	const char *name;
 	unsigned device; /* MLX5, RXE or EFA */
-	/* what the device reports; where Rocin's own limits are smaller, those are
-	 * reported
+	/* attributes of such a device; Rocin reports its own limits where they are lower
 	 */
 	struct ibv_device_attr_ex attr;
 	uint32_t max_inline;

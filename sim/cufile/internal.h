@@ -108,9 +108,8 @@ struct rn_cufile_file {
 	struct rn_storage_file *normal, *posix;
 };
 
-/* Registers the file at @path with the engine if it is on a network drive, and tells so
- * by
- * *@is_remote. Called with the lock held.
+/* Registers the file at @path with the engine if the file is on a network drive.
+ * *@is_remote: out, whether it is. Called with the lock held.
  */
 CUfileError_t rn_cufile_register_remote(struct rn_cufile_file *f, const char *path,
 					bool *is_remote);

@@ -56,8 +56,7 @@ struct rn_hook_sink {
 	void (*close)(struct rn_hook_sink *s, struct rn_hook_dev *d);
 	/* Receives a record. Returns false if the record is lost. */
 	bool (*put)(struct rn_hook_sink *s, const struct rn_rec *rec);
-	/* If not NULL, this function gives the result of an access, and the memory is not
-	 * accessed.
+	/* If not NULL, this function gives the results of accesses to memory.
 	 * @rec: the access, without its result. @bytes: where the function stores the
 	 * bytes that a READ, an ATOMIC or a MEM_DONE returns. For an OVERRUN, the result
 	 * RN_MEM_DONE means that the CQ counts as full.

@@ -867,9 +867,7 @@ struct rn_scn_line rn_scene_mad_wanted(const struct rn_scene_conn *conn,
 
 	w.given &= ~(RN_F_BIT(RN_F_AGAIN) | RN_F_BIT(RN_F_OPTIONAL) | RN_F_BIT(RN_F_TO));
 	if (rn_scn_has(l, RN_F_AGAIN))
-		/* in an exact repetition, all bytes must equal those of the earlier
-		 * message
-		 */
+		/* all bytes of an exact repetition must equal the earlier ones */
 		return w;
 	want(&w, RN_F_BASE, RN_MAD_BASE_VERSION);
 	want(&w, RN_F_CLASS, RN_MAD_CLASS_CM);

@@ -194,9 +194,7 @@ static void bind(struct rn_world *w, struct rn_w_end *e, unsigned kind,
 	if (slot == RN_W_NONE)
 		return;
 	wr = new_key_request(w, e, kind, RN_WR_BIND_MW, r);
-	/* the present slot of the window, which stays open until the bind has been
-	 * executed
-	 */
+	/* the present slot of the window, which stays open until the bind is done */
 	wr->remote_slot = key->slot;
 	open_up(e, kind, slot, next_key(e, kind));
 	key->state = RN_W_CHANGING;

@@ -28,8 +28,7 @@ struct rnk_nl_device {
 	uint32_t ifindex;
 	uint64_t node_guid; /* in host order */
 	bool up;
-	/* sums of the counters of programs that used the device and have ended; NULL:
-	 * none
+	/* sums of the counters of programs that used the device and have ended, or NULL
 	 */
 	const uint64_t *ended;
 };

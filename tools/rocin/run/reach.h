@@ -8,8 +8,7 @@
 #include <stddef.h>
 
 /**
- * rn_reach_enter() - Move this process to a namespace in which /sys and /dev have the
- * tree
+ * rn_reach_enter() - Move this process to a namespace where /sys and /dev have the tree
  * @tree:	Tree of simulated files (sim/sysfs/sysfs_tree.h)
  * @err:	Out on failure: error text
  *

@@ -10,9 +10,7 @@
 enum {
 	TIMES = 5000,
 	WARM = 200, /* after so many times the caches of all libraries are full */
-	/* with a QP, the connection to rocind, a thread and sockets are made and closed
-	 * too
-	 */
+	/* a QP also needs a connection to rocind, a thread and sockets */
 	WITH_QP_EVERY = 25,
 	MAPPINGS_MAX = 100,
 	/* in bytes; a leak of 64 bytes each time would exceed it */
